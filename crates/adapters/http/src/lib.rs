@@ -1,0 +1,1 @@
+//! REST, SSE and the gateway's WebSocket transport.

@@ -1,0 +1,1 @@
+//! Named consumers: durable cursors, acknowledgement rules, REST use cases.

@@ -1,0 +1,1 @@
+//! The client commands of the doorstep binary.

@@ -1,0 +1,1 @@
+//! The Rust SDK: REST, and a reconnecting consumer as an async stream.

@@ -1,0 +1,26 @@
+//! The words that every crate shares: identifiers, sequence numbers, time, events and publications, and the one store error.
+//!
+//! Architecture invariant: this crate knows nobody. No transport, no storage, no policy.
+
+mod clock;
+mod event;
+mod ids;
+mod json;
+mod publication;
+mod seq;
+mod store_error;
+mod timestamp;
+mod transaction;
+
+pub use clock::{Clock, IdGenerator, SystemClock, SystemIds};
+pub use event::{Actor, ActorKind, Audience, DeliveryFields, Event, EventOrigin};
+pub use ids::{
+    ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, SessionId, SpaceId,
+    SyncEpoch, TenantId, TokenId,
+};
+pub use json::{JsonTextError, check_json_text};
+pub use publication::{Appended, BodyHash, Deduplication, Publication};
+pub use seq::Seq;
+pub use store_error::StoreError;
+pub use timestamp::Timestamp;
+pub use transaction::{BoxFuture, Transactions, Unit, UnitError, run_tx};

@@ -1,0 +1,1 @@
+//! Delivery: the window, the runner, the hub, sessions and their handshake.

@@ -1,0 +1,1 @@
+//! How events enter: publish and scheduled publish.

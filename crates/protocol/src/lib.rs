@@ -1,0 +1,1 @@
+//! Wire types: REST bodies, gateway frames, problem codes. Shared by server and client.

@@ -1,0 +1,2 @@
+//! The `doorstep` binary.
+fn main() {}

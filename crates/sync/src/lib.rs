@@ -1,0 +1,1 @@
+//! The event log: append, pages, tail, hot ring, retention, epoch.
