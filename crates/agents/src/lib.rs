@@ -1,1 +1,12 @@
-//! Named consumers: durable cursors, acknowledgement rules, REST use cases.
+//! Named consumers of agents: the durable cursor, the rules of acknowledgement, the REST use cases.
+//!
+//! Architecture invariant: knows neither the log (`sync`) nor delivery (`gateway`). What it needs of them it declares as [`ConsumerFeed`]; what it offers them is [`Consumers`]
+//! (seed 004, design note 1).
+
+mod ports;
+mod store;
+
+pub use ports::{AckRefused, ConsumerError, ConsumerFeed, Consumers, FeedHead, FeedPage, PollRequest, ResyncReason};
+pub use store::{
+    ConsumerKey, ConsumerStatus, CursorRow, CursorStore, Holder, InFlight, RestWindow, Save, SaveOutcome, Take, Taken, WindowWrite,
+};

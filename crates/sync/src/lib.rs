@@ -1,1 +1,8 @@
-//! The event log: append, pages, tail, hot ring, retention, epoch.
+//! The event log of each tenant: append, pages, tail, hot ring, retention, epoch.
+//!
+//! Architecture invariant: one order. Sequence order is commit order; whatever reads here sees events in that order and never finds a new row at or below a position it has seen.
+//! Knows no SQL, no socket and no consumer.
+
+mod store;
+
+pub use store::{Append, AppendAnswer, CommitListener, Head, LogStore, LogWrite, Page, PageRange, Retired};

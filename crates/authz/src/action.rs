@@ -1,0 +1,188 @@
+//! Every action that a request can ask for, and the scopes that narrow a token to some of them.
+
+use domain::{ChannelRef, PrincipalId, SpaceId};
+
+/// What a caller wants to do. The names are registered in `architecture/modules.toml`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Action {
+    /// Publish events, at once or scheduled.
+    EventsPublish,
+    /// Read the log with a cursor of one's own: people and apps.
+    EventsRead,
+    /// List and cancel scheduled events.
+    EventsScheduled,
+    /// Consume as a named consumer: agents, for themselves (seed 004, requirement 9).
+    AgentEventsConsume,
+    /// List the consumers of an agent.
+    ConsumersList,
+    /// Create, change and delete principals.
+    PrincipalsManage,
+    /// See principals.
+    PrincipalsRead,
+    /// Create, list and revoke tokens.
+    TokensManage,
+    /// Create and delete spaces and channels.
+    SpacesManage,
+    /// See spaces and channels.
+    SpacesRead,
+    /// Create and revoke grants.
+    GrantsManage,
+    /// See grants.
+    GrantsRead,
+    /// Create, suspend and delete tenants: the instance operator.
+    TenantsManage,
+    /// Read the audit log.
+    AuditRead,
+    /// Make an online backup: the instance operator.
+    AdminBackup,
+    /// Ask who one is.
+    MeRead,
+}
+
+impl Action {
+    /// Every action.
+    pub const ALL: [Self; 16] = [
+        Self::EventsPublish,
+        Self::EventsRead,
+        Self::EventsScheduled,
+        Self::AgentEventsConsume,
+        Self::ConsumersList,
+        Self::PrincipalsManage,
+        Self::PrincipalsRead,
+        Self::TokensManage,
+        Self::SpacesManage,
+        Self::SpacesRead,
+        Self::GrantsManage,
+        Self::GrantsRead,
+        Self::TenantsManage,
+        Self::AuditRead,
+        Self::AdminBackup,
+        Self::MeRead,
+    ];
+
+    /// The registered name.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::EventsPublish => "events.publish",
+            Self::EventsRead => "events.read",
+            Self::EventsScheduled => "events.scheduled",
+            Self::AgentEventsConsume => "agent.events.consume",
+            Self::ConsumersList => "consumers.list",
+            Self::PrincipalsManage => "principals.manage",
+            Self::PrincipalsRead => "principals.read",
+            Self::TokensManage => "tokens.manage",
+            Self::SpacesManage => "spaces.manage",
+            Self::SpacesRead => "spaces.read",
+            Self::GrantsManage => "grants.manage",
+            Self::GrantsRead => "grants.read",
+            Self::TenantsManage => "tenants.manage",
+            Self::AuditRead => "audit.read",
+            Self::AdminBackup => "admin.backup",
+            Self::MeRead => "me.read",
+        }
+    }
+
+    /// The scope a token needs for it; none for what every token may.
+    pub const fn scope(self) -> Option<Scope> {
+        match self {
+            Self::EventsPublish | Self::EventsScheduled => Some(Scope::Publish),
+            Self::EventsRead => Some(Scope::Read),
+            Self::AgentEventsConsume => Some(Scope::Consume),
+            Self::TenantsManage | Self::AdminBackup => Some(Scope::Instance),
+            Self::MeRead => None,
+            _ => Some(Scope::Admin),
+        }
+    }
+}
+
+/// A part of what its principal may do, to which a token can be narrowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Scope {
+    /// Publish and schedule.
+    Publish,
+    /// Read the log.
+    Read,
+    /// Consume as an agent.
+    Consume,
+    /// Administer the tenant, as far as the role allows.
+    Admin,
+    /// Operate the instance, as far as the role allows.
+    Instance,
+}
+
+impl Scope {
+    /// Every scope.
+    pub const ALL: [Self; 5] = [Self::Publish, Self::Read, Self::Consume, Self::Admin, Self::Instance];
+
+    /// The wire word.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Publish => "publish",
+            Self::Read => "read",
+            Self::Consume => "consume",
+            Self::Admin => "admin",
+            Self::Instance => "instance",
+        }
+    }
+
+    /// The word's scope.
+    pub fn parse(word: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|scope| scope.as_str() == word)
+    }
+
+    const fn bit(self) -> u16 {
+        1 << (self as u16)
+    }
+}
+
+/// A set of scopes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Scopes(u16);
+
+impl Scopes {
+    /// Whether the set has `scope`.
+    pub const fn contains(self, scope: Scope) -> bool {
+        self.0 & scope.bit() != 0
+    }
+
+    /// Whether every scope of `other` is in this set.
+    pub const fn includes(self, other: Self) -> bool {
+        other.0 & !self.0 == 0
+    }
+
+    /// The scopes in the set, in the order of [`Scope::ALL`].
+    pub fn iter(self) -> impl Iterator<Item = Scope> {
+        Scope::ALL.into_iter().filter(move |scope| self.contains(*scope))
+    }
+
+    /// The words, separated by single spaces, as stores keep them.
+    pub fn to_words(self) -> String {
+        self.iter().map(Scope::as_str).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Reads words as stores keep them; unknown ones are left out.
+    pub fn from_words(words: &str) -> Self {
+        words.split(' ').filter_map(Scope::parse).collect()
+    }
+}
+
+impl FromIterator<Scope> for Scopes {
+    fn from_iter<I: IntoIterator<Item = Scope>>(scopes: I) -> Self {
+        Self(scopes.into_iter().fold(0, |set, scope| set | scope.bit()))
+    }
+}
+
+/// What an action is aimed at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target<'a> {
+    /// The tenant as a whole.
+    Tenant,
+    /// The instance with all tenants.
+    Instance,
+    /// A space.
+    Space(&'a SpaceId),
+    /// A channel.
+    Channel(&'a ChannelRef),
+    /// A principal, e.g. the agent that consumes.
+    Principal(&'a PrincipalId),
+}
