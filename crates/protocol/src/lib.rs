@@ -1,1 +1,44 @@
 //! Wire types: REST bodies, gateway frames, problem codes. Shared by server and client.
+//!
+//! Architecture invariant: this crate knows `domain` and nobody else. It says how things look on the wire, never what is allowed.
+
+mod body;
+mod close;
+mod consumer;
+mod encode;
+mod event;
+mod frames;
+mod limits;
+mod page;
+mod parse;
+mod payload;
+mod problem;
+mod publish;
+mod reason;
+mod strict;
+mod text;
+mod vocabulary;
+
+/// Descriptions of wire forms for the schema generators.
+pub mod schema;
+
+pub use body::{InvalidBody, parse_body};
+pub use close::{CloseCode, Reconnect};
+pub use consumer::{ConsumerAck, ConsumerHolder, ConsumerItem, ConsumerState, HolderKind};
+pub use encode::{EnvelopeParts, encode_body, write_event_page};
+pub use event::{EventActor, EventActorKind, EventEnvelope, EventPage, EventPayloadRef};
+pub use frames::{
+    Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, GatewayError, Heartbeat, HeartbeatAck, Hello, Identify,
+    InboxUpdated, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired, ServerFrame, ServerOp,
+};
+pub use limits::PublishLimits;
+pub use page::Page;
+pub use parse::parse_publish;
+pub use problem::{PROBLEM_MEDIA_TYPE, Problem, ProblemCode};
+pub use publish::{
+    Correlation, EventBatch, EventInput, PayloadRef, Priority, PublishRequest, PublishResponse, PublishedEvent, PublishedItem, Recipient,
+    RecipientKind,
+};
+pub use reason::{Reason, ResyncReason};
+pub use text::{DisplayName, Label, QueueName, ScopeName, Secret, Summary};
+pub use vocabulary::{Open, Vocabulary};

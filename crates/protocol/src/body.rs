@@ -1,0 +1,94 @@
+//! Reading request bodies with a pointer to whatever is wrong. The common case is one pass; only a refusal is looked at twice.
+
+use serde::Deserialize;
+use serde::de::DeserializeOwned;
+use serde_path_to_error::{Path, Segment};
+use thiserror::Error;
+
+use crate::ProblemCode;
+use crate::strict::object;
+
+/// Why a body was refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{detail}")]
+pub struct InvalidBody {
+    /// The code to answer with: `validation_failed`, or `payload_too_large` for one payload of the body.
+    pub code: ProblemCode,
+    /// Where: a JSON Pointer (RFC 6901); empty for the whole body.
+    pub pointer: String,
+    /// What is wrong, for people.
+    pub detail: String,
+}
+
+impl InvalidBody {
+    /// A refusal with `validation_failed`.
+    pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
+        Self { code: ProblemCode::ValidationFailed, pointer: pointer.into(), detail: detail.into() }
+    }
+}
+
+/// Reads a request body: one JSON object, UTF-8, no unknown or repeated members (as far as `T` denies them), nothing after it.
+///
+/// # Errors
+/// What is wrong first, and where.
+pub fn parse_body<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, InvalidBody> {
+    parse_text(utf8(bytes)?)
+}
+
+pub(crate) fn utf8(bytes: &[u8]) -> Result<&str, InvalidBody> {
+    std::str::from_utf8(bytes).map_err(|error| InvalidBody::new("", format!("not UTF-8 at byte {}", error.valid_up_to())))
+}
+
+/// [`parse_body`] of a text.
+pub(crate) fn parse_text<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, InvalidBody> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    match object(&mut deserializer).and_then(|value| deserializer.end().map(|()| value)) {
+        Ok(value) => Ok(value),
+        Err(_) => diagnose(text),
+    }
+}
+
+/// Reads again with a record of the path, to say where it fails.
+pub(crate) fn diagnose<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, InvalidBody> {
+    if let Err(error) = serde_json::from_str::<serde::de::IgnoredAny>(text) {
+        return Err(InvalidBody::new("", format!("not JSON: {error}")));
+    }
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let mut track = serde_path_to_error::Track::new();
+    object(serde_path_to_error::Deserializer::new(&mut deserializer, &mut track)).map_err(|error| {
+        let detail = without_position(&error.to_string());
+        let mut pointer = json_pointer(&track.path());
+        if let Some(member) = missing_member(&detail) {
+            push_segment(&mut pointer, member);
+        }
+        InvalidBody::new(pointer, detail)
+    })
+}
+
+/// The text of an error without where it was in the text: the pointer says it better.
+fn without_position(message: &str) -> String {
+    message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(message).to_owned()
+}
+
+fn missing_member(detail: &str) -> Option<&str> {
+    detail.strip_prefix("missing field `")?.strip_suffix('`')
+}
+
+fn json_pointer(path: &Path) -> String {
+    let mut pointer = String::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => push_segment(&mut pointer, &index.to_string()),
+            Segment::Map { key } => push_segment(&mut pointer, key),
+            Segment::Enum { variant } => push_segment(&mut pointer, variant),
+            Segment::Unknown => {}
+        }
+    }
+    pointer
+}
+
+/// Appends `/name` to a JSON Pointer, escaped.
+pub(crate) fn push_segment(pointer: &mut String, name: &str) {
+    pointer.push('/');
+    pointer.push_str(&name.replace('~', "~0").replace('/', "~1"));
+}
