@@ -30,6 +30,13 @@ pub struct Actor {
     pub id: PrincipalId,
 }
 
+impl Actor {
+    /// The server itself, as the actor of its own events.
+    pub fn server() -> Self {
+        Self { kind: ActorKind::Server, id: PrincipalId::server() }
+    }
+}
+
 /// The principals to whom an event is addressed beyond the readers of its channel.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Audience(Option<Arc<[PrincipalId]>>);

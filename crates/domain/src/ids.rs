@@ -166,6 +166,16 @@ uuid_id!(
     SyncEpoch
 );
 
+impl PrincipalId {
+    /// The name under which the server acts. No principal can be created under it.
+    pub const SERVER: &'static str = "server";
+
+    /// The server itself as an actor.
+    pub fn server() -> Self {
+        Self(Arc::from(Self::SERVER))
+    }
+}
+
 impl ConsumerName {
     /// The consumer of an agent that names none.
     pub const DEFAULT: &'static str = "default";

@@ -3,6 +3,7 @@
 //! Architecture invariant: this crate knows nobody. No transport, no storage, no policy.
 
 mod clock;
+mod envelope;
 mod event;
 mod ids;
 mod json;
@@ -13,6 +14,7 @@ mod timestamp;
 mod transaction;
 
 pub use clock::{Clock, IdGenerator, SystemClock, SystemIds};
+pub use envelope::{EnvelopeParts, PayloadRef, Priority, encode_body, restamp_body};
 pub use event::{Actor, ActorKind, Audience, DeliveryFields, Event, EventOrigin};
 pub use ids::{
     ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, SessionId, SpaceId,
