@@ -62,4 +62,15 @@ impl Authorizer {
         let _ = (tenant, events);
         todo!()
     }
+
+    /// The tail of `tenant` runs: to be called once it has fixed the position above which it hands every event to [`Authorizer::observe`], and before the first of them.
+    pub async fn tail_started(&self, tenant: &TenantId) -> Result<(), StoreError> {
+        let _ = tenant;
+        todo!()
+    }
+
+    /// The tail of `tenant` stopped: nothing cached of the tenant is trusted for longer than `authz.cache_ttl`.
+    pub fn tail_stopped(&self, tenant: &TenantId) {
+        let _ = tenant;
+    }
 }

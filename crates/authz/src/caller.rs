@@ -77,6 +77,9 @@ pub enum Denied {
     /// The caller may not do this.
     #[error("forbidden")]
     Forbidden(DeniedReason),
+    /// Nothing was decided: the rights could not be read. Answered like an unavailable store.
+    #[error("the rights could not be read")]
+    Unavailable,
 }
 
 /// Why something is forbidden.
