@@ -4,6 +4,7 @@
 
 mod body;
 mod close;
+mod cloudevents;
 mod consumer;
 mod encode;
 mod event;
@@ -19,17 +20,21 @@ mod strict;
 mod text;
 mod vocabulary;
 
+/// Bodies of the administration routes.
+pub mod admin;
 /// Descriptions of wire forms for the schema generators.
 pub mod schema;
 
 pub use body::{InvalidBody, parse_body};
 pub use close::{CloseCode, Reconnect};
+pub use cloudevents::{CloudEventsMode, parse_cloudevents};
 pub use consumer::{ConsumerAck, ConsumerHolder, ConsumerItem, ConsumerState, HolderKind};
 pub use encode::{EnvelopeParts, encode_body, write_event_page};
 pub use event::{EventActor, EventActorKind, EventEnvelope, EventPage, EventPayloadRef};
 pub use frames::{
-    Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, GatewayError, Heartbeat, HeartbeatAck, Hello, Identify,
-    InboxUpdated, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired, ServerFrame, ServerOp,
+    Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, FrameMessage, FrameMessages, GatewayError, Heartbeat,
+    HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired, ServerFrame, ServerOp,
+    frame_messages,
 };
 pub use limits::PublishLimits;
 pub use page::Page;
@@ -40,5 +45,5 @@ pub use publish::{
     RecipientKind,
 };
 pub use reason::{Reason, ResyncReason};
-pub use text::{DisplayName, Label, QueueName, ScopeName, Secret, Summary};
+pub use text::{DisplayName, Label, QueueName, Secret, Summary};
 pub use vocabulary::{Open, Vocabulary};

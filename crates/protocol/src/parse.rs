@@ -1,7 +1,5 @@
 //! Reading a publish request: the hot path of intake. Members are typed, payloads stay text.
 
-use serde_json::value::RawValue;
-
 use crate::body::{diagnose, parse_text, push_segment, utf8};
 use crate::payload::check_payload;
 use crate::publish::EventBatch;
@@ -55,16 +53,21 @@ fn has_member_events(text: &str) -> bool {
 }
 
 fn check_batch(events: Vec<EventInput>, limits: &PublishLimits) -> Result<Vec<EventInput>, InvalidBody> {
-    if events.is_empty() {
-        return Err(InvalidBody::new("/events", "at least one event"));
-    }
-    if events.len() > limits.max_events {
-        return Err(InvalidBody::new("/events", format!("{} events; at most {} in a request", events.len(), limits.max_events)));
-    }
+    check_count(events.len(), limits, "/events")?;
     for (index, event) in events.iter().enumerate() {
         check_event(event, limits, || format!("/events/{index}"))?;
     }
     Ok(events)
+}
+
+pub(crate) fn check_count(count: usize, limits: &PublishLimits, pointer: &str) -> Result<(), InvalidBody> {
+    match count {
+        0 => Err(InvalidBody::new(pointer, "at least one event")),
+        _ if count > limits.max_events => {
+            Err(InvalidBody::new(pointer, format!("{count} events; at most {} in a request", limits.max_events)))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// What the types alone do not say. `place` is the event's own pointer; asked for only when something is wrong.
@@ -105,9 +108,4 @@ fn check_correlation(correlation: &Correlation, limits: &PublishLimits, place: &
         }
     }
     Ok(())
-}
-
-/// The text of a payload that was made here.
-pub(crate) fn raw(value: &serde_json::Value) -> Option<Box<RawValue>> {
-    serde_json::value::to_raw_value(value).ok()
 }

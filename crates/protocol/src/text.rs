@@ -62,18 +62,13 @@ wire_text!(
 );
 wire_text!(
     /// A name shown to people; no control characters.
-    DisplayName, "1 to 128 characters without control characters", |text| is_line(text, 128),
-    json!({"type": "string", "minLength": 1, "maxLength": 128, "examples": ["Agent Alpha"]})
+    DisplayName, "1 to 200 characters without control characters", |text| is_line(text, 200),
+    json!({"type": "string", "minLength": 1, "maxLength": 200, "examples": ["Agent Alpha"]})
 );
 wire_text!(
     /// A queue: the label on an inbox item by which workers choose.
     QueueName, "a lowercase letter or digit, then at most 63 of a-z, 0-9, '_' and '-'", is_queue,
     json!({"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$", "examples": ["inbox"]})
-);
-wire_text!(
-    /// A scope: the right to a group of operations, by which a token is narrowed.
-    ScopeName, "at most 64 characters: words of a-z and '_', separated by single dots", is_scope,
-    json!({"type": "string", "maxLength": 64, "pattern": "^[a-z_]+(\\.[a-z_]+)*$", "examples": ["events.publish"]})
 );
 
 fn is_line(text: &str, max_chars: usize) -> bool {
@@ -86,12 +81,8 @@ fn is_queue(text: &str) -> bool {
     text.len() <= 64 && plain(first) && rest.iter().all(|&b| plain(b) || matches!(b, b'_' | b'-'))
 }
 
-fn is_scope(text: &str) -> bool {
-    let in_word = |b: u8| b.is_ascii_lowercase() || b == b'_';
-    text.len() <= 64 && text.split('.').all(|word| !word.is_empty() && word.bytes().all(in_word))
-}
-
-/// One line about an event that hooks and listings show. It informs and never instructs: control characters become spaces.
+/// One line about an event that hooks and listings show. It informs and never instructs: characters that control
+/// the text or its direction become spaces.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Summary(String);
 
@@ -110,7 +101,7 @@ impl Summary {
             return Err(Self::EXPECTATION);
         }
         let mut line = String::with_capacity(text.len());
-        for word in text.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty()) {
+        for word in text.split(|c: char| c.is_whitespace() || c.is_control() || turns_text(c)).filter(|word| !word.is_empty()) {
             if !line.is_empty() {
                 line.push(' ');
             }
@@ -146,6 +137,11 @@ impl_schema!(
         "description": "One line about an event that hooks and listings show; control characters become spaces.",
     })
 );
+
+/// Whether a character only changes the direction of the text around it, by which a line can show what it does not say.
+const fn turns_text(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{061C}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
+}
 
 /// A credential on the wire. Its value never appears in debug output.
 #[derive(Clone, PartialEq, Eq)]

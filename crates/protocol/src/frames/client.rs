@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::body::parse_text;
+use crate::body::{parse_text, utf8};
 use crate::strict::present;
 use crate::vocabulary::vocabulary;
 use crate::{CloseCode, InvalidBody, Secret, Vocabulary, schema};
@@ -201,7 +201,8 @@ impl ClientFrame {
     ///
     /// # Errors
     /// Which of the three faults it has.
-    pub fn parse(text: &str) -> Result<Self, FrameFault> {
+    pub fn parse(frame: impl AsRef<[u8]>) -> Result<Self, FrameFault> {
+        let text = utf8(frame.as_ref()).map_err(|fault| invalid(None, fault))?;
         let OpOf { op } = parse_text(text).map_err(|fault| invalid(None, fault))?;
         let Some(op) = ClientOp::from_word(&op) else {
             let end = op.floor_char_boundary(ECHOED_OP);

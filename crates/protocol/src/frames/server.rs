@@ -244,29 +244,30 @@ struct OpOf<'a> {
 }
 
 /// How the server begins a dispatch. Recognised by its text, the most frequent frame is read in one pass.
-const DISPATCH_OPEN: &str = r#"{"op":"dispatch","event":"#;
+const DISPATCH_OPEN: &[u8] = br#"{"op":"dispatch","event":"#;
 
 impl ServerFrame {
     /// Reads a frame, as a client does: unknown members are ignored, an unknown op is [`ServerFrame::Unknown`].
     ///
     /// # Errors
     /// When the text is not a frame, or a known frame lacks a member.
-    pub fn parse(text: &str) -> serde_json::Result<Self> {
+    pub fn parse(frame: impl AsRef<[u8]>) -> serde_json::Result<Self> {
+        let text = frame.as_ref();
         if text.starts_with(DISPATCH_OPEN) {
-            return serde_json::from_str(text).map(Self::Dispatch);
+            return serde_json::from_slice(text).map(Self::Dispatch);
         }
-        let OpOf { op } = serde_json::from_str(text)?;
+        let OpOf { op } = serde_json::from_slice(text)?;
         Ok(match ServerOp::from_word(&op) {
-            Some(ServerOp::Hello) => Self::Hello(serde_json::from_str(text)?),
-            Some(ServerOp::Ready) => Self::Ready(serde_json::from_str(text)?),
-            Some(ServerOp::Resumed) => Self::Resumed(serde_json::from_str(text)?),
-            Some(ServerOp::Dispatch) => Self::Dispatch(serde_json::from_str(text)?),
-            Some(ServerOp::Cursor) => Self::Cursor(serde_json::from_str(text)?),
-            Some(ServerOp::CatchupComplete) => Self::CatchupComplete(serde_json::from_str(text)?),
-            Some(ServerOp::ResyncRequired) => Self::ResyncRequired(serde_json::from_str(text)?),
-            Some(ServerOp::InboxUpdated) => Self::InboxUpdated(serde_json::from_str(text)?),
+            Some(ServerOp::Hello) => Self::Hello(serde_json::from_slice(text)?),
+            Some(ServerOp::Ready) => Self::Ready(serde_json::from_slice(text)?),
+            Some(ServerOp::Resumed) => Self::Resumed(serde_json::from_slice(text)?),
+            Some(ServerOp::Dispatch) => Self::Dispatch(serde_json::from_slice(text)?),
+            Some(ServerOp::Cursor) => Self::Cursor(serde_json::from_slice(text)?),
+            Some(ServerOp::CatchupComplete) => Self::CatchupComplete(serde_json::from_slice(text)?),
+            Some(ServerOp::ResyncRequired) => Self::ResyncRequired(serde_json::from_slice(text)?),
+            Some(ServerOp::InboxUpdated) => Self::InboxUpdated(serde_json::from_slice(text)?),
             Some(ServerOp::HeartbeatAck) => Self::HeartbeatAck(HeartbeatAck {}),
-            Some(ServerOp::Error) => Self::Error(serde_json::from_str(text)?),
+            Some(ServerOp::Error) => Self::Error(serde_json::from_slice(text)?),
             None => Self::Unknown { op: op.into_owned() },
         })
     }
