@@ -3,5 +3,19 @@
 //! Architecture invariant: one engine for every transport. Knows no HTTP, no SQL, no WebSocket library: a peer is a [`Connection`].
 
 mod connection;
+mod feed;
+mod gateway;
+mod hook;
+mod metrics;
+mod reader;
+mod resync;
+mod settings;
 
 pub use connection::{Connection, Incoming, PeerGone};
+pub use feed::Feed;
+pub use gateway::{Gateway, Parts};
+pub use hook::{DeliveryHook, PassDelivery, Preparation, Verdict};
+pub use metrics::{Counter, Gauge, Metrics};
+pub use reader::{EventReader, EventStream, PageRequest, ReadError, StreamItem, StreamStart};
+pub use resync::Resync;
+pub use settings::Settings;
