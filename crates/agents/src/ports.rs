@@ -85,6 +85,10 @@ pub trait Consumers: Send + Sync {
     async fn save(&self, saves: &[Save]) -> Result<Vec<SaveOutcome>, ConsumerError>;
     /// Fenced; sets the value. Only for resync.
     async fn restart(&self, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, ConsumerError>;
+    /// The holder's connection ended by itself (not because another took over): a take that follows is no takeover and counts for no storm (`agent.takeover_burst`).
+    fn detached(&self, key: &ConsumerKey, holder: Holder) {
+        let _ = (key, holder);
+    }
 }
 
 /// A REST poll, authorised and with its bounds applied.

@@ -39,13 +39,14 @@ pub struct RestWindow {
     pub read: Seq,
     /// `highest_sent` before the last page that carried events.
     pub sent_before: Seq,
-    /// The first position of that page; [`Seq::ZERO`] when there was none.
+    /// The first position of that page; [`Seq::ZERO`] when there was none, or it is proven received.
     pub page_first: Seq,
-    /// The highest position ever dispatched in this window.
+    /// The highest position that the client was ever told in this window, as an event or as `next_cursor`.
     pub highest_sent: Seq,
     /// Positions up to here that are dispatched again carry the flag, if they were dispatched before.
     pub redeliver_up_to: Seq,
-    /// Dispatched and not acknowledged, ascending; at most `agent.max_inflight_events`.
+    /// Dispatched and not acknowledged, ascending. Up to `read` they are on their way, at most `agent.max_inflight_events`. Above, they were dispatched before delivery restarted;
+    /// with those at most twice as many.
     pub in_flight: Vec<InFlight>,
 }
 

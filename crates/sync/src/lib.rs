@@ -3,6 +3,14 @@
 //! Architecture invariant: one order. Sequence order is commit order; whatever reads here sees events in that order and never finds a new row at or below a position it has seen.
 //! Knows no SQL, no socket and no consumer.
 
+mod log;
+mod logs;
+mod observer;
+mod settings;
 mod store;
 
+pub use log::{Position, Replaced, TenantLog};
+pub use logs::Logs;
+pub use observer::Observer;
+pub use settings::Settings;
 pub use store::{Append, AppendAnswer, CommitListener, Head, LogStore, LogWrite, Page, PageRange, Retired};
