@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::document::Mode;
 use crate::failure::Failure;
-use crate::workspace::Workspace;
+use crate::workspace::{Selection, Workspace};
 use crate::{api, arch, config_docs, output, process, test};
 
 /// What became of a step.
@@ -22,8 +22,9 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
         step("format", || cargo(&["fmt", "--all", "--check"])),
         step("lints", || cargo(&["clippy", "--workspace", "--all-targets", "--locked", "--", "-D", "warnings"])),
         step("architecture", || arch::check(workspace)),
-        step("api documents", || api::run(workspace, Mode::Check)),
-        step("configuration reference", || config_docs::run(workspace, Mode::Check)),
+        step("build", || workspace.build_binary(Selection::Everything).map(drop)),
+        step("api documents", || api::run(workspace, Mode::Check, Selection::Everything)),
+        step("configuration reference", || config_docs::run(workspace, Mode::Check, Selection::Everything)),
         step("crate graph", || cargo(&["deny", "check", "bans", "licenses", "sources"])),
     ];
     let mut tally = None;

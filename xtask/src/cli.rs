@@ -4,7 +4,7 @@ use clap::{Parser, Subcommand};
 
 use crate::document::Mode;
 use crate::failure::Failure;
-use crate::workspace::Workspace;
+use crate::workspace::{Selection, Workspace};
 use crate::{api, arch, bench, ci, config_docs, test};
 
 #[derive(Parser)]
@@ -53,8 +53,8 @@ pub(crate) fn run() -> Result<(), Failure> {
     match arguments.task {
         Task::Arch { write: false } => arch::check(&workspace),
         Task::Arch { write: true } => arch::write(&workspace),
-        Task::Api { check } => api::run(&workspace, Mode::from_check(check)),
-        Task::ConfigDocs { check } => config_docs::run(&workspace, Mode::from_check(check)),
+        Task::Api { check } => api::run(&workspace, Mode::from_check(check), Selection::Binary),
+        Task::ConfigDocs { check } => config_docs::run(&workspace, Mode::from_check(check), Selection::Binary),
         Task::Test => test::run(&workspace),
         Task::Bench { arguments } => bench::run(&workspace, &arguments),
         Task::Ci => ci::run(&workspace),

@@ -7,8 +7,18 @@ use cargo_metadata::{Metadata, MetadataCommand};
 use crate::failure::Failure;
 use crate::process;
 
-/// The package and the name of the product's binary.
+/// The product's binary.
 const BINARY: &str = "doorstep";
+
+/// What is built when the server's binary is wanted. Cargo joins the features of all that it builds at once, so a binary that is
+/// built alone and the one of the tests are two, and so are half of their dependencies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Selection {
+    /// The binary alone: soonest there, also while tests do not compile.
+    Binary,
+    /// All that the tests need, so that nothing is compiled twice when they run too.
+    Everything,
+}
 
 /// This checkout.
 pub(crate) struct Workspace {
@@ -37,12 +47,13 @@ impl Workspace {
         &self.metadata
     }
 
-    /// Builds the server's binary for development and returns its path.
-    ///
-    /// The whole workspace is selected although one binary is wanted: cargo then joins the same features as for the tests, and
-    /// compiles shared dependencies once.
-    pub(crate) fn build_binary(&self) -> Result<PathBuf, Failure> {
-        process::run(process::cargo(self.root()).args(["build", "--workspace", "--bin", BINARY]))?;
+    /// Builds the server's binary for development, as part of `selection`, and returns its path.
+    pub(crate) fn build_binary(&self, selection: Selection) -> Result<PathBuf, Failure> {
+        let arguments: &[&str] = match selection {
+            Selection::Binary => &["build", "-p", "doorstep-server", "--bin", BINARY],
+            Selection::Everything => &["build", "--workspace", "--lib", "--bins", "--tests", "--examples"],
+        };
+        process::run(process::cargo(self.root()).args(arguments))?;
         let path = self.metadata.target_directory.join("debug").join(format!("{BINARY}{}", std::env::consts::EXE_SUFFIX));
         Ok(path.into_std_path_buf())
     }

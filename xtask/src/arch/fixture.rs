@@ -71,7 +71,12 @@ pub(super) fn tree() -> Tree {
             member("domain", "crates/domain", &[], "pub struct Seq;"),
             member("authz", "crates/authz", &["domain"], "pub use domain::Seq; const CHANGED: &str = \"access.changed\";"),
             member("sync", "crates/sync", &["domain", "authz"], "pub use domain::Seq; pub use authz::Action;"),
-            member("store-sqlite", store, &["sync", "rusqlite"], "use sync::Seq; use rusqlite::Connection;"),
+            member(
+                "store-sqlite",
+                store,
+                &["sync", "rusqlite"],
+                "use sync::Seq; use rusqlite::Connection; const ALL: [&str; 3] = [\"authz/find_token\", \"store/meta\", \"union/load_rights\"];",
+            ),
             member("http", "crates/adapters/http", &["sync"], "use sync::Seq;"),
             member("testkit", "crates/testkit", &["sync"], "use sync::Seq;"),
         ],

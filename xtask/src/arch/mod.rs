@@ -65,6 +65,7 @@ fn findings(register: &Register, tree: &Tree) -> Vec<Finding> {
     findings.extend(members::inherits(tree));
     findings.extend(tables::check(register, tree));
     findings.extend(queries::own_tables(register, tree));
+    findings.extend(queries::named(tree));
     findings.extend(queries::no_sql_in_rust(tree));
     findings.extend(vocabulary::actions(register, tree));
     findings.extend(vocabulary::event_types(register, tree));

@@ -65,6 +65,18 @@ fn stale(register: &Register, tree: &Tree, union: &Union) -> Option<Finding> {
     Some(Finding::new(REGISTER, format!("union {} is registered for {unused}, but names no table of it", union.file)))
 }
 
+/// Every query is named in the code of its store, as `<module>/<name>`.
+pub(crate) fn named(tree: &Tree) -> Vec<Finding> {
+    let is_idle = |query: &&TextFile| {
+        let Some((store, file)) = query.path.split_once("/queries/") else { return false };
+        let name = file.strip_suffix(".sql").unwrap_or(file);
+        let member = tree.members.iter().find(|member| member.directory == store);
+        let mut sources = member.into_iter().flat_map(|member| &member.sources).filter(|source| !source.is_test());
+        !sources.any(|source| source.rust.literals().any(|literal| literal.text == name))
+    };
+    tree.queries.iter().filter(is_idle).map(|query| Finding::new(&query.path, "is named nowhere in the code of its store")).collect()
+}
+
 /// Stores keep their statements in files: no string literal of their code is one.
 pub(crate) fn no_sql_in_rust(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -87,7 +99,7 @@ fn is_statement(text: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::{is_statement, no_sql_in_rust, own_tables};
+    use super::{is_statement, named, no_sql_in_rust, own_tables};
     use crate::arch::fixture::{assert_finds, assert_finds_only, file, member_of, register, tree};
     use crate::arch::tree::Source;
 
@@ -96,7 +108,15 @@ mod tests {
     #[test]
     fn healthy_queries_pass() {
         assert_eq!(own_tables(&register(), &tree()), []);
+        assert_eq!(named(&tree()), []);
         assert_eq!(no_sql_in_rust(&tree()), []);
+    }
+
+    #[test]
+    fn a_query_that_no_code_names_is_found() {
+        let mut faulty = tree();
+        faulty.queries.push(file(&format!("{STORE}/queries/authz/idle.sql"), "SELECT id FROM tokens"));
+        assert_finds_only(&named(&faulty), "queries/authz/idle.sql: is named nowhere");
     }
 
     #[test]

@@ -207,7 +207,7 @@ fn test_items(code: &str) -> Vec<Range<usize>> {
         let indentation: String = attribute.chars().take_while(|character| *character == ' ').collect();
         let end = format!("{indentation}}}");
         let last = lines.by_ref().find(|(_, line)| {
-            let own = line.starts_with(&indentation) && !line[indentation.len()..].starts_with(' ');
+            let own = line.strip_prefix(&indentation).is_some_and(|rest| !rest.starts_with(' '));
             line.trim_end() == end || (own && (line.trim_end().ends_with(';') || line.trim_end().ends_with('}')))
         });
         items.push(first..last.map_or(first, |(number, _)| number) + 1);

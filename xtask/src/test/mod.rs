@@ -4,7 +4,7 @@ mod tally;
 mod tools;
 
 use crate::failure::Failure;
-use crate::workspace::Workspace;
+use crate::workspace::{Selection, Workspace};
 use crate::{output, process};
 use tally::Tally;
 
@@ -34,12 +34,12 @@ pub(crate) fn show(tally: &Tally) {
     }
 }
 
-/// Tools first, then what the tests run: the binary that they start and kill.
+/// Tools first, then what the tests are made of, with the binary that they start and kill.
 fn prepare(workspace: &Workspace) -> Result<tools::Runner, Failure> {
     output::section("tools");
     let runner = tools::check(workspace.root())?;
-    output::section("server binary");
-    workspace.build_binary()?;
+    output::section("build");
+    workspace.build_binary(Selection::Everything)?;
     Ok(runner)
 }
 
