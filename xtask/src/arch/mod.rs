@@ -52,7 +52,9 @@ fn settle(workspace: &Workspace, graph: Mode) -> Result<(), Failure> {
         output::line(&format!("{} modules keep the register", tree.members.len()));
         return snapshot;
     }
-    snapshot.inspect_err(|failure| output::line(&failure.to_string()))?;
+    if let Err(failure) = snapshot {
+        output::line(&failure.to_string());
+    }
     Err(Failure::new(format!("{} findings; the rules are in architecture/README.md", findings.len())))
 }
 
