@@ -58,7 +58,7 @@ pub(crate) fn diagnose<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, In
     object(serde_path_to_error::Deserializer::new(&mut deserializer, &mut track)).map_err(|error| {
         let detail = without_position(&error.to_string());
         let mut pointer = json_pointer(&track.path());
-        if let Some(member) = missing_member(&detail) {
+        if let Some(member) = member_named_by(&detail) {
             push_segment(&mut pointer, member);
         }
         InvalidBody::new(pointer, detail)
@@ -70,8 +70,10 @@ fn without_position(message: &str) -> String {
     message.rfind(" at line ").and_then(|at| message.get(..at)).unwrap_or(message).to_owned()
 }
 
-fn missing_member(detail: &str) -> Option<&str> {
-    detail.strip_prefix("missing field `")?.strip_suffix('`')
+/// The member that an error is about but does not lie in: one that is missing, or there twice.
+fn member_named_by(detail: &str) -> Option<&str> {
+    let openings = ["missing field `", "duplicate field `", "duplicate member `"];
+    openings.iter().find_map(|opening| detail.strip_prefix(opening))?.strip_suffix('`')
 }
 
 fn json_pointer(path: &Path) -> String {

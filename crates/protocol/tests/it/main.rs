@@ -1,0 +1,17 @@
+//! The wire formats, as files and as rules.
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on fails")]
+
+// The name that every other crate knows it by.
+extern crate doorstep_protocol as protocol;
+
+mod admin;
+mod bodies;
+mod cloudevents;
+mod contract;
+mod events;
+mod frames;
+mod golden;
+mod properties;
+mod publish;
+mod schemas;
+mod texts;
