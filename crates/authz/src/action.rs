@@ -186,3 +186,16 @@ pub enum Target<'a> {
     /// A principal, e.g. the agent that consumes.
     Principal(&'a PrincipalId),
 }
+
+impl std::fmt::Display for Target<'_> {
+    /// As the audit log writes it.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Tenant => f.write_str("tenant"),
+            Self::Instance => f.write_str("instance"),
+            Self::Space(space) => write!(f, "space/{space}"),
+            Self::Channel(channel) => write!(f, "channel/{channel}"),
+            Self::Principal(principal) => write!(f, "principal/{principal}"),
+        }
+    }
+}

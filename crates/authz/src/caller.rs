@@ -25,7 +25,7 @@ pub struct Caller {
     /// From when the token is refused.
     pub expires_at: Option<Timestamp>,
     /// Shared with the authorizer: what revocation and changed grants are seen through.
-    pub(crate) standing: Arc<crate::authorizer::StandingCell>,
+    pub(crate) standing: Arc<crate::cache::StandingCell>,
 }
 
 impl Caller {

@@ -4,18 +4,30 @@
 //! [`AdminTx`].
 
 mod action;
+mod admission;
 mod authorizer;
+mod cache;
 mod caller;
+mod change;
+mod denials;
+mod metrics;
 mod principal;
+mod rights;
+mod rule;
+mod settings;
 mod store;
 mod token;
 
 pub use action::{Action, Scope, Scopes, Target};
-pub use authorizer::{Admission, Authorizer};
+pub use admission::Admission;
+pub use authorizer::{Authorizer, DEFAULT_TENANT};
 pub use caller::{AuthenticationError, Caller, Denied, DeniedReason, Standing};
+pub use change::{ACCESS_CHANGED, AGENT_UPDATED, AccessChange, Change};
+pub use metrics::{Counter, Metrics};
 pub use principal::{
     Channel, Credential, Grant, Permission, Principal, PrincipalKind, Resource, Rights, Role, Space, Tenant, TenantState, TokenRecord,
 };
+pub use settings::Settings;
 pub use store::{
     AccessLogWrite, AdminTx, AuditDecision, AuditEntry, AuditFilter, AuditWrite, IdempotentAnswer, IdentityStore, IdentityWrite, Keyset,
     TokenUse,
