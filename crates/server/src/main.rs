@@ -1,2 +1,7 @@
-//! The `doorstep` binary.
-fn main() {}
+//! The `doorstep` binary: parses its arguments and hands over to the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    doorstep_server::main()
+}

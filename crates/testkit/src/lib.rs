@@ -1,1 +1,21 @@
-//! What tests are made of: conformance suite, fake clock, processes, sockets, histories.
+//! What tests are made of: server processes, raw gateway peers, a clock that is turned by hand, histories and the checker of histories.
+//!
+//! A product of its own: when a test is hard to write, this is where it gets easier. Nothing here is used outside tests and benchmarks.
+
+#![expect(clippy::expect_used, clippy::panic, clippy::missing_panics_doc, reason = "a test that cannot go on says so by a panic")]
+
+mod clock;
+mod deadline;
+mod history;
+mod http;
+mod peer;
+mod process;
+mod setup;
+
+pub use clock::ManualClock;
+pub use deadline::{Deadline, eventually};
+pub use history::{Checker, Fault, Record};
+pub use http::{Answer, Http};
+pub use peer::{Frame, Peer};
+pub use process::{ServerOptions, ServerProcess};
+pub use setup::{Cast, cast};

@@ -1,0 +1,331 @@
+//! The configuration: every limit, window and threshold is a key declared here once, with its type, default and documentation.
+
+mod docs;
+mod load;
+mod modules;
+mod schema;
+mod value;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+pub use docs::reference;
+pub use load::{ConfigError, ENVIRONMENT_PREFIX, Sources, load};
+pub use value::{MaybeDuration, Size};
+
+use schema::{Schema, configuration};
+use value::{Value, as_toml};
+
+/// How log lines are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogFormat {
+    /// For people; in colour on a terminal.
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+impl Value for LogFormat {
+    const EXPECTED: &'static str = "text or json";
+
+    fn read(text: &str) -> Option<Self> {
+        match text.trim() {
+            "text" => Some(Self::Text),
+            "json" => Some(Self::Json),
+            _ => None,
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Text => "text".to_owned(),
+            Self::Json => "json".to_owned(),
+        }
+    }
+}
+
+configuration! {
+    /// The whole configuration, valid by construction.
+    Config {
+        /// Where the server is reached.
+        server: ServerSection {
+            /// The address to listen on; port 0 takes a free one.
+            listen: SocketAddr = SocketAddr::from(([127, 0, 0, 1], 7420));
+        }
+        /// Where the server keeps its data.
+        data: DataSection {
+            /// The directory of the embedded store and of the owner's first token. Made when it is not there.
+            dir: PathBuf = PathBuf::from("doorstep-data");
+        }
+        /// The embedded store.
+        database: DatabaseSection {
+            /// Threads that read.
+            readers: usize = 2;
+            /// Writes that may wait; one more is answered 503 `overloaded`.
+            queue_max: usize = 10_000;
+            /// Bytes of publications that may wait; more is answered 503 `overloaded`.
+            queue_max_bytes: Size = Size(64 << 20);
+            /// Writes that share one durable commit.
+            batch_max: usize = 500;
+            /// Bytes of publications that share one durable commit.
+            batch_max_bytes: Size = Size(8 << 20);
+            /// How long to wait for another program's lock on the database file.
+            busy_timeout: Duration = Duration::from_secs(5);
+            /// About how large the write-ahead log grows before it is moved into the database.
+            wal_checkpoint_bytes: Size = Size(16 << 20);
+            /// The writer's page cache; each reader has a quarter of it.
+            cache_bytes: Size = Size(16 << 20);
+            /// The longest pause before something that failed in the store is tried again.
+            listen_reconnect_backoff_cap: Duration = Duration::from_secs(5);
+        }
+        /// The HTTP interface.
+        http: HttpSection {
+            /// Open connections, WebSockets included; one more is answered 503 and closed.
+            max_connections: usize = 20_000;
+            /// From the first byte of a request to the end of its head.
+            header_read_timeout: Duration = Duration::from_secs(10);
+            /// How long a connection may wait for its next request. Longer than what load balancers keep idle.
+            keep_alive_timeout: Duration = Duration::from_secs(75);
+            /// For a request's body to arrive.
+            request_timeout: Duration = Duration::from_secs(30);
+            /// Bytes of a request's head, at least 8KiB.
+            max_header_bytes: Size = Size(32 << 10);
+            /// Bytes of a request's body, except for publishing.
+            max_body_bytes: Size = Size(64 << 10);
+            /// Entries of a listing that names no `limit`.
+            default_page_size: usize = 100;
+            /// Entries of a listing at most; a higher `limit` is capped to it.
+            max_page_size: usize = 1_000;
+        }
+        /// Publishing.
+        publish: PublishSection {
+            /// Events in one request.
+            max_events: usize = 1_000;
+            /// Bytes of one event's payload.
+            max_payload_bytes: Size = Size(1 << 20);
+            /// Bytes of a request's body.
+            max_request_bytes: Size = Size(16 << 20);
+            /// Objects and arrays nested in a payload, itself included; at most 120.
+            max_depth: usize = 64;
+            /// Principals in one event's audience.
+            max_audience: usize = 100;
+            /// Recipients of one event.
+            max_recipients: usize = 100;
+            /// Members of one event's correlation.
+            max_correlation_entries: usize = 32;
+            /// Characters of one name or value of a correlation.
+            max_correlation_chars: usize = 256;
+        }
+        /// Scheduled publishing.
+        intake: IntakeSection {
+            /// How far in the future an event may be scheduled.
+            schedule_horizon: Duration = Duration::from_hours(24 * 366);
+        }
+        /// Consumers of agents.
+        agent: AgentSection {
+            /// How long a dispatched event may stay unacknowledged before delivery restarts at the acknowledged position.
+            ack_timeout: Duration = Duration::from_secs(30);
+            /// How long an acknowledgement over the gateway may stay in memory before it is saved.
+            ack_persist_interval: Duration = Duration::from_secs(1);
+            /// How many unacknowledged events may be on their way to one consumer.
+            max_inflight_events: usize = 256;
+            /// How many consumers an agent may have.
+            max_consumers_per_agent: usize = 100;
+            /// How often a minute a consumer may be taken from a holder that was still attached; more is refused for a while (429, 4008).
+            takeover_burst: u32 = 10;
+            /// The longest wait of a poll; a longer `wait_seconds` is shortened to it.
+            poll_wait_max: Duration = Duration::from_secs(30);
+        }
+        /// The event log and its readers.
+        sync: SyncSection {
+            /// How long events are kept.
+            event_retention: MaybeDuration = MaybeDuration(None);
+            /// How often retention looks for what is due.
+            retention_interval: Duration = Duration::from_mins(1);
+            /// Rows that one step of retention removes.
+            retention_chunk: usize = 1_000;
+            /// How long rows stay after the floor was raised past them, so that a reader that began before is not cut off.
+            retention_grace: Duration = Duration::from_mins(1);
+            /// How long a deduplication key is remembered.
+            deduplication_window: Duration = Duration::from_hours(24 * 7);
+            /// Most recent events of a tenant kept in memory while it has readers.
+            ring_max_events: usize = 8_192;
+            /// Bytes of a tenant's most recent events kept in memory while it has readers.
+            ring_max_bytes: Size = Size(16 << 20);
+            /// What all tenants' recent events in memory share.
+            ring_total_bytes: Size = Size(128 << 20);
+            /// Committed events that may wait in memory for a tenant's tail; beyond, the tail reads the store.
+            tail_queue_max_events: usize = 32_768;
+            /// How long a commit that nobody announced may stay unseen.
+            tail_poll_interval: Duration = Duration::from_secs(1);
+            /// How long a tenant's tail runs on without readers.
+            tail_linger: Duration = Duration::from_mins(1);
+            /// Tenants that may have a tail at once; tails without readers make room.
+            max_live_tenants: usize = 10_000;
+            /// Events read at once from the store.
+            catchup_page_size: usize = 500;
+            /// Bytes read at once from the store; a larger event is read alone.
+            catchup_page_bytes: Size = Size(1 << 20);
+            /// After how many skipped numbers a live reader is told where it stands.
+            cursor_advance_every: u64 = 100;
+            /// Frames that are fed to a connection before they leave in one write.
+            outbound_queue_max: usize = 64;
+            /// How long a gateway session survives its connection.
+            resume_window: Duration = Duration::from_mins(1);
+            /// How far behind the head a person or app may start over the gateway; farther is `too_far_behind`.
+            max_catchup_events: u64 = 10_000;
+        }
+        /// The gateway's connections.
+        gateway: GatewaySection {
+            /// How often a peer is pinged; one that is silent for two intervals is closed with 4004.
+            heartbeat_interval: Duration = Duration::from_secs(30);
+            /// How long a new connection has until `identify` or `resume`.
+            identify_timeout: Duration = Duration::from_secs(10);
+            /// How long a peer has to drain what is written at once; then it is closed with 4014.
+            write_timeout: Duration = Duration::from_secs(10);
+            /// The largest frame that a peer may send; a larger one closes with 4011.
+            max_frame_bytes: Size = Size(64 << 10);
+            /// Frames a second that a peer may send, on average; more closes with 4008.
+            max_frames_per_second: u32 = 20_000;
+            /// Gateway connections of the whole process; one more closes with 4008.
+            max_connections: usize = 50_000;
+            /// Connections, streams and resumable sessions of one principal; one more closes with 4008.
+            max_connections_per_principal: usize = 20_000;
+        }
+        /// Identities, rights and the audit log.
+        authz: AuthzSection {
+            /// Authenticated tokens kept in memory.
+            token_cache_max: usize = 20_000;
+            /// For how long what was read is trusted while nothing observes the tenant's log.
+            cache_ttl: Duration = Duration::from_secs(1);
+            /// Principals of a tenant whose rights are kept although nothing uses them at the moment.
+            rights_cache_max: usize = 20_000;
+            /// Spaces and channels of a tenant that are remembered to exist.
+            place_cache_max: usize = 20_000;
+            /// How often denials and token uses are written.
+            flush_interval: Duration = Duration::from_secs(1);
+            /// Pairs of actor and action whose denials are counted apart in memory; further ones are counted together.
+            denials_max: usize = 10_000;
+            /// At most how often a token's last use is noted.
+            token_use_interval: Duration = Duration::from_mins(1);
+            /// Token uses waiting to be written.
+            token_uses_max: usize = 20_000;
+            /// How long audit entries are kept.
+            audit_retention: Duration = Duration::from_hours(24 * 90);
+            /// How long the answer under an `Idempotency-Key` is kept.
+            idempotency_window: Duration = Duration::from_hours(24);
+            /// How often what is older than that is removed.
+            prune_interval: Duration = Duration::from_mins(10);
+            /// Tokens of a principal that are neither revoked nor expired.
+            max_tokens_per_principal: u64 = 100;
+        }
+        /// Stopping.
+        shutdown: ShutdownSection {
+            /// How long stopping may take in all: flushing cursors, telling peers, draining writes, closing the store.
+            total_timeout: Duration = Duration::from_secs(20);
+        }
+        /// Log lines on standard error.
+        log: LogSection {
+            /// What to log: a level, or directives such as `info,doorstep_gateway=debug`.
+            filter: String = "info".to_owned();
+            /// How a line is written.
+            format: LogFormat = LogFormat::Text;
+        }
+    }
+}
+
+impl Config {
+    /// What contradicts itself although each value is valid alone; one sentence each.
+    fn contradictions(&self) -> Vec<String> {
+        let at_least_one = [
+            ("database.readers", self.database.readers),
+            ("database.queue_max", self.database.queue_max),
+            ("database.batch_max", self.database.batch_max),
+            ("http.max_connections", self.http.max_connections),
+            ("http.default_page_size", self.http.default_page_size),
+            ("http.max_page_size", self.http.max_page_size),
+            ("publish.max_events", self.publish.max_events),
+            ("publish.max_depth", self.publish.max_depth),
+            ("agent.max_inflight_events", self.agent.max_inflight_events),
+            ("agent.max_consumers_per_agent", self.agent.max_consumers_per_agent),
+            ("sync.retention_chunk", self.sync.retention_chunk),
+            ("sync.ring_max_events", self.sync.ring_max_events),
+            ("sync.tail_queue_max_events", self.sync.tail_queue_max_events),
+            ("sync.max_live_tenants", self.sync.max_live_tenants),
+            ("sync.catchup_page_size", self.sync.catchup_page_size),
+            ("sync.catchup_page_bytes", self.sync.catchup_page_bytes.0),
+            ("sync.outbound_queue_max", self.sync.outbound_queue_max),
+            ("gateway.max_frame_bytes", self.gateway.max_frame_bytes.0),
+            ("gateway.max_connections", self.gateway.max_connections),
+            ("gateway.max_connections_per_principal", self.gateway.max_connections_per_principal),
+        ];
+        let mut faults: Vec<String> =
+            at_least_one.into_iter().filter(|(_, value)| *value == 0).map(|(key, _)| format!("{key}: must be at least 1")).collect();
+        let not_zero = [
+            ("agent.ack_timeout", self.agent.ack_timeout),
+            ("agent.ack_persist_interval", self.agent.ack_persist_interval),
+            ("sync.retention_interval", self.sync.retention_interval),
+            ("sync.tail_poll_interval", self.sync.tail_poll_interval),
+            ("gateway.heartbeat_interval", self.gateway.heartbeat_interval),
+            ("gateway.identify_timeout", self.gateway.identify_timeout),
+            ("gateway.write_timeout", self.gateway.write_timeout),
+            ("authz.flush_interval", self.authz.flush_interval),
+            ("authz.prune_interval", self.authz.prune_interval),
+            ("shutdown.total_timeout", self.shutdown.total_timeout),
+        ];
+        faults.extend(not_zero.into_iter().filter(|(_, value)| value.is_zero()).map(|(key, _)| format!("{key}: must be longer than 0s")));
+        if self.publish.max_depth > 120 {
+            faults.push("publish.max_depth: must be at most 120, or common JSON readers cannot read the events".to_owned());
+        }
+        if self.publish.max_request_bytes.0 < self.publish.max_payload_bytes.0 {
+            faults.push("publish.max_request_bytes: must be at least publish.max_payload_bytes".to_owned());
+        }
+        if self.http.max_header_bytes.0 < 8 << 10 {
+            faults.push("http.max_header_bytes: must be at least 8KiB".to_owned());
+        }
+        if self.http.default_page_size > self.http.max_page_size {
+            faults.push("http.default_page_size: must be at most http.max_page_size".to_owned());
+        }
+        faults
+    }
+
+    /// The values in force as TOML.
+    pub fn to_toml(&self) -> String {
+        let mut out = String::new();
+        let mut section = "";
+        for (name, value) in self.values() {
+            let (in_section, key) = name.split_once('.').unwrap_or(("", name));
+            if in_section != section {
+                let gap = if section.is_empty() { "" } else { "\n" };
+                out.push_str(&format!("{gap}[{in_section}]\n"));
+                section = in_section;
+            }
+            out.push_str(&format!("{key} = {}\n", as_toml(&value)));
+        }
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Config, Sources, load, reference};
+    use crate::config::schema::Schema;
+
+    #[test]
+    fn the_shown_configuration_is_a_configuration() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), Config::default().to_toml()).unwrap();
+        let loaded = load(&Sources { file: Some(file.path().to_owned()), ..Sources::default() }).unwrap();
+        assert_eq!(loaded.values(), Config::default().values());
+    }
+
+    #[test]
+    fn the_reference_has_every_key() {
+        let reference = reference();
+        for key in Config::keys() {
+            assert!(reference.contains(&format!("| `{}` |", key.name)), "{}", key.name);
+            assert!(!key.doc.is_empty());
+        }
+    }
+}

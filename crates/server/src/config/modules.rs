@@ -1,0 +1,131 @@
+//! The settings of each module, taken from the configuration's keys.
+
+use protocol::PublishLimits;
+
+use super::Config;
+
+impl Config {
+    /// The embedded store's.
+    pub fn store(&self) -> store_sqlite::StoreOptions {
+        let database = &self.database;
+        store_sqlite::StoreOptions {
+            readers: database.readers,
+            queue_max: database.queue_max,
+            queue_max_bytes: database.queue_max_bytes.0,
+            batch_max: database.batch_max,
+            batch_max_bytes: database.batch_max_bytes.0,
+            busy_timeout: database.busy_timeout,
+            wal_checkpoint_bytes: database.wal_checkpoint_bytes.0 as u64,
+            cache_bytes: database.cache_bytes.0 as u64,
+        }
+    }
+
+    /// The log's.
+    pub fn sync(&self) -> sync::Settings {
+        let keys = &self.sync;
+        sync::Settings {
+            ring_max_events: keys.ring_max_events,
+            ring_max_bytes: keys.ring_max_bytes.0,
+            ring_total_bytes: keys.ring_total_bytes.0,
+            tail_queue_max_events: keys.tail_queue_max_events,
+            tail_poll_interval: keys.tail_poll_interval,
+            tail_linger: keys.tail_linger,
+            max_live_tenants: keys.max_live_tenants,
+            page_max_events: keys.catchup_page_size,
+            page_max_bytes: keys.catchup_page_bytes.0,
+            backoff_cap: self.database.listen_reconnect_backoff_cap,
+            event_retention: keys.event_retention.0,
+            retention_interval: keys.retention_interval,
+            retention_chunk: keys.retention_chunk,
+            retention_grace: keys.retention_grace,
+        }
+    }
+
+    /// The consumers'.
+    pub fn agents(&self) -> agents::Settings {
+        let keys = &self.agent;
+        agents::Settings {
+            ack_timeout: keys.ack_timeout,
+            ack_persist_interval: keys.ack_persist_interval,
+            max_inflight_events: keys.max_inflight_events,
+            max_consumers_per_agent: keys.max_consumers_per_agent,
+            takeover_burst: keys.takeover_burst,
+            poll_wait_max: keys.poll_wait_max,
+        }
+    }
+
+    /// Delivery's.
+    pub fn gateway(&self) -> gateway::Settings {
+        let (keys, sync) = (&self.gateway, &self.sync);
+        gateway::Settings {
+            heartbeat_interval: keys.heartbeat_interval,
+            identify_timeout: keys.identify_timeout,
+            write_timeout: keys.write_timeout,
+            max_frame_bytes: keys.max_frame_bytes.0,
+            max_frames_per_second: keys.max_frames_per_second,
+            max_connections: keys.max_connections,
+            max_connections_per_principal: keys.max_connections_per_principal,
+            resume_window: sync.resume_window,
+            catchup_page_size: sync.catchup_page_size,
+            catchup_page_bytes: sync.catchup_page_bytes.0,
+            cursor_advance_every: sync.cursor_advance_every,
+            outbound_queue_max: sync.outbound_queue_max,
+            max_catchup_events: sync.max_catchup_events,
+            read_backoff_cap: self.database.listen_reconnect_backoff_cap,
+        }
+    }
+
+    /// Identity's.
+    pub fn authz(&self) -> authz::Settings {
+        let keys = &self.authz;
+        authz::Settings {
+            token_cache_max: keys.token_cache_max,
+            cache_ttl: keys.cache_ttl,
+            rights_cache_max: keys.rights_cache_max,
+            place_cache_max: keys.place_cache_max,
+            flush_interval: keys.flush_interval,
+            denials_max: keys.denials_max,
+            token_use_interval: keys.token_use_interval,
+            token_uses_max: keys.token_uses_max,
+            audit_retention: keys.audit_retention,
+            idempotency_window: keys.idempotency_window,
+            prune_interval: keys.prune_interval,
+            max_tokens_per_principal: keys.max_tokens_per_principal,
+            list_max: self.http.max_page_size,
+        }
+    }
+
+    /// The HTTP interface's.
+    pub fn http(&self) -> http_api::Settings {
+        let keys = &self.http;
+        http_api::Settings {
+            max_connections: keys.max_connections,
+            header_read_timeout: keys.header_read_timeout,
+            keep_alive_timeout: keys.keep_alive_timeout,
+            request_timeout: keys.request_timeout,
+            max_header_bytes: keys.max_header_bytes.0,
+            max_body_bytes: keys.max_body_bytes.0,
+            max_publish_bytes: self.publish.max_request_bytes.0,
+            publish: self.publish_limits(),
+            default_page_size: keys.default_page_size,
+            max_page_size: keys.max_page_size,
+            max_wait: self.agent.poll_wait_max,
+            heartbeat_interval: self.gateway.heartbeat_interval,
+            write_timeout: self.gateway.write_timeout,
+            max_frame_bytes: self.gateway.max_frame_bytes.0,
+        }
+    }
+
+    fn publish_limits(&self) -> PublishLimits {
+        let keys = &self.publish;
+        PublishLimits {
+            max_events: keys.max_events,
+            max_payload_bytes: keys.max_payload_bytes.0,
+            max_depth: keys.max_depth,
+            max_audience: keys.max_audience,
+            max_recipients: keys.max_recipients,
+            max_correlation_entries: keys.max_correlation_entries,
+            max_correlation_chars: keys.max_correlation_chars,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! The kinds of configuration values and how each is written.
+
+use std::fmt::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A value as it was given: a TOML value, or the text of an environment variable or flag.
+#[derive(Debug, Clone)]
+pub(crate) enum Raw {
+    /// From `doorstep.toml`.
+    Toml(toml::Value),
+    /// From the environment or a flag.
+    Text(String),
+}
+
+impl Raw {
+    /// The text of a string value; numbers and booleans of TOML in their usual form.
+    fn text(&self) -> Option<String> {
+        match self {
+            Self::Text(text) | Self::Toml(toml::Value::String(text)) => Some(text.clone()),
+            Self::Toml(toml::Value::Integer(number)) => Some(number.to_string()),
+            Self::Toml(toml::Value::Boolean(truth)) => Some(truth.to_string()),
+            Self::Toml(_) => None,
+        }
+    }
+}
+
+/// A type of configuration value.
+pub(crate) trait Value: Sized {
+    /// What is expected, for people: completes "expected …".
+    const EXPECTED: &'static str;
+
+    /// Reads the text of a value.
+    fn read(text: &str) -> Option<Self>;
+
+    /// Writes the value so that [`Value::read`] reads it again.
+    fn show(&self) -> String;
+
+    /// Reads a value as it was given.
+    fn from_raw(raw: &Raw) -> Option<Self> {
+        Self::read(&raw.text()?)
+    }
+}
+
+/// A number of bytes, written `64KiB`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Size(pub usize);
+
+/// A duration that can be switched off, written `off`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MaybeDuration(pub Option<Duration>);
+
+const DURATION_UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
+const SIZE_UNITS: [(&str, usize); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
+
+/// Splits `15m` into its number and its unit.
+fn number_and_unit(text: &str) -> Option<(u64, &str)> {
+    let text = text.trim();
+    let end = text.find(|c: char| !c.is_ascii_digit())?;
+    let (number, unit) = text.split_at(end);
+    Some((number.parse().ok()?, unit.trim_start()))
+}
+
+impl Value for Duration {
+    const EXPECTED: &'static str = "a duration such as 250ms, 30s, 15m, 12h or 30d";
+
+    fn read(text: &str) -> Option<Self> {
+        let (number, unit) = number_and_unit(text)?;
+        let (_, factor) = DURATION_UNITS.into_iter().find(|(name, _)| *name == unit)?;
+        Some(Self::from_millis(number.checked_mul(factor)?))
+    }
+
+    fn show(&self) -> String {
+        let millis = u64::try_from(self.as_millis()).unwrap_or(u64::MAX);
+        let fits = |(_, factor): &&(&str, u64)| millis.is_multiple_of(*factor) && (millis != 0 || *factor == 1_000);
+        let (unit, factor) = DURATION_UNITS.iter().rev().find(fits).copied().unwrap_or(("ms", 1));
+        format!("{}{unit}", millis / factor)
+    }
+}
+
+impl Value for MaybeDuration {
+    const EXPECTED: &'static str = "off, or a duration such as 15m, 12h or 30d";
+
+    fn read(text: &str) -> Option<Self> {
+        if text.trim() == "off" { Some(Self(None)) } else { Duration::read(text).map(|duration| Self(Some(duration))) }
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or_else(|| "off".to_owned(), |duration| duration.show())
+    }
+}
+
+impl Value for Size {
+    const EXPECTED: &'static str = "a size such as 512B, 64KiB, 1MiB or 2GiB";
+
+    fn read(text: &str) -> Option<Self> {
+        let (number, unit) = number_and_unit(text)?;
+        let (_, factor) = SIZE_UNITS.into_iter().find(|(name, _)| *name == unit)?;
+        usize::try_from(number).ok()?.checked_mul(factor).map(Self)
+    }
+
+    fn show(&self) -> String {
+        let fits = |(_, factor): &&(&str, usize)| self.0.is_multiple_of(*factor) && (self.0 != 0 || *factor == 1);
+        let (unit, factor) = SIZE_UNITS.iter().rev().find(fits).copied().unwrap_or(("B", 1));
+        format!("{}{unit}", self.0 / factor)
+    }
+}
+
+/// Implements [`Value`] for types that write and read themselves.
+macro_rules! plain_value {
+    ($($ty:ty: $expected:literal),*) => {$(
+        impl Value for $ty {
+            const EXPECTED: &'static str = $expected;
+
+            fn read(text: &str) -> Option<Self> {
+                text.trim().parse().ok()
+            }
+
+            fn show(&self) -> String {
+                self.to_string()
+            }
+        }
+    )*};
+}
+
+plain_value!(usize: "a whole number", u64: "a whole number", u32: "a whole number", bool: "true or false",
+    SocketAddr: "an address such as 127.0.0.1:7420 or [::]:7420");
+
+impl Value for String {
+    const EXPECTED: &'static str = "a text";
+
+    fn read(text: &str) -> Option<Self> {
+        Some(text.to_owned())
+    }
+
+    fn show(&self) -> String {
+        self.clone()
+    }
+}
+
+impl Value for PathBuf {
+    const EXPECTED: &'static str = "a path";
+
+    fn read(text: &str) -> Option<Self> {
+        (!text.is_empty()).then(|| Self::from(text))
+    }
+
+    fn show(&self) -> String {
+        self.display().to_string()
+    }
+}
+
+/// Writes a value as TOML would have it.
+pub(crate) fn as_toml(shown: &str) -> String {
+    if shown.parse::<i64>().is_ok() || shown.parse::<bool>().is_ok() {
+        return shown.to_owned();
+    }
+    let mut out = String::with_capacity(shown.len() + 2);
+    let _ = write!(out, "{}", toml::Value::String(shown.to_owned()));
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{MaybeDuration, Size, Value};
+
+    #[test]
+    fn durations_and_sizes_are_written_as_they_are_read() {
+        for text in ["250ms", "30s", "15m", "36h", "30d", "0s", "90s"] {
+            assert_eq!(Duration::read(text).unwrap().show(), text);
+        }
+        for text in ["1B", "64KiB", "1MiB", "3GiB", "0B"] {
+            assert_eq!(Size::read(text).unwrap().show(), text);
+        }
+        assert_eq!(MaybeDuration::read("off"), Some(MaybeDuration(None)));
+    }
+
+    #[test]
+    fn a_number_without_a_unit_is_neither_a_duration_nor_a_size() {
+        for text in ["30", "", "s", "-1s", "1.5s", "1 fortnight", "99999999999999999999s"] {
+            assert_eq!(Duration::read(text), None, "{text}");
+            assert_eq!(Size::read(text), None, "{text}");
+        }
+    }
+}

@@ -1,0 +1,153 @@
+//! Plain REST calls, with nothing of our own client in between: what goes over the wire is what the test says.
+
+use bytes::Bytes;
+use serde_json::Value;
+
+/// Calls with one token against one server.
+#[derive(Clone)]
+pub struct Http {
+    client: reqwest::Client,
+    url: String,
+    token: Option<String>,
+}
+
+impl std::fmt::Debug for Http {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Http").field("url", &self.url).finish_non_exhaustive()
+    }
+}
+
+/// What was answered.
+#[derive(Debug, Clone)]
+pub struct Answer {
+    /// The status code.
+    pub status: u16,
+    /// The headers.
+    pub headers: reqwest::header::HeaderMap,
+    /// The body.
+    pub body: Bytes,
+}
+
+impl Answer {
+    /// The body as JSON.
+    ///
+    /// # Panics
+    /// When it is not JSON.
+    pub fn json(&self) -> Value {
+        serde_json::from_slice(&self.body).unwrap_or_else(|error| panic!("not JSON ({error}): {self:?}"))
+    }
+
+    /// The body of an answer with this status.
+    ///
+    /// # Panics
+    /// When the status is another.
+    #[track_caller]
+    pub fn expect(&self, status: u16) -> Value {
+        assert_eq!(self.status, status, "{}", String::from_utf8_lossy(&self.body));
+        if self.body.is_empty() { Value::Null } else { self.json() }
+    }
+
+    /// Checks that this is a problem with this status and code, and hands it out.
+    ///
+    /// # Panics
+    /// When it is anything else.
+    #[track_caller]
+    pub fn expect_problem(&self, status: u16, code: &str) -> Value {
+        let problem = self.expect(status);
+        let content_type = self.headers.get("content-type").and_then(|value| value.to_str().ok()).unwrap_or_default();
+        assert_eq!(content_type, "application/problem+json", "{problem}");
+        assert_eq!(problem["code"], code, "{problem}");
+        assert_eq!(problem["status"], status, "{problem}");
+        for member in ["type", "title", "detail", "request_id"] {
+            assert!(problem[member].is_string(), "a problem has '{member}': {problem}");
+        }
+        problem
+    }
+}
+
+impl Http {
+    /// Calls `url` with `token`.
+    ///
+    /// # Panics
+    /// When the client cannot be built.
+    pub fn new(url: &str, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..Self::anonymous(url) }
+    }
+
+    /// Calls `url` without a token.
+    ///
+    /// # Panics
+    /// When the client cannot be built.
+    pub fn anonymous(url: &str) -> Self {
+        // Installed once per process; a second time is refused, which is as good.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder().no_proxy().build().expect("an HTTP client");
+        Self { client, url: url.to_owned(), token: None }
+    }
+
+    /// The same server with another token.
+    #[must_use]
+    pub fn with_token(&self, token: &str) -> Self {
+        Self { token: Some(token.to_owned()), ..self.clone() }
+    }
+
+    /// The same token on another server.
+    #[must_use]
+    pub fn at(&self, url: &str) -> Self {
+        Self { url: url.to_owned(), ..self.clone() }
+    }
+
+    /// The server.
+    pub fn url(&self) -> &str {
+        &self.url
+    }
+
+    /// The token.
+    pub fn token(&self) -> &str {
+        self.token.as_deref().unwrap_or_default()
+    }
+
+    /// One call; `None` when no answer came.
+    pub async fn try_call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Bytes) -> Option<Answer> {
+        let method = method.parse().expect("a method");
+        let mut request = self.client.request(method, format!("{}{path}", self.url));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let response = request.body(body).send().await.ok()?;
+        let (status, headers) = (response.status().as_u16(), response.headers().clone());
+        Some(Answer { status, headers, body: response.bytes().await.ok()? })
+    }
+
+    /// One call.
+    ///
+    /// # Panics
+    /// When no answer came.
+    pub async fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
+        let answer = self.try_call(method, path, headers, body.into()).await;
+        answer.unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// A GET.
+    pub async fn get(&self, path: &str) -> Answer {
+        self.call("GET", path, &[], "").await
+    }
+
+    /// A DELETE.
+    pub async fn delete(&self, path: &str) -> Answer {
+        self.call("DELETE", path, &[], "").await
+    }
+
+    /// A POST of JSON.
+    pub async fn post(&self, path: &str, body: &Value) -> Answer {
+        self.call("POST", path, &[("content-type", "application/json")], body.to_string()).await
+    }
+
+    /// A PATCH of JSON.
+    pub async fn patch(&self, path: &str, body: &Value) -> Answer {
+        self.call("PATCH", path, &[("content-type", "application/json")], body.to_string()).await
+    }
+}
