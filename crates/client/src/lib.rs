@@ -1,1 +1,83 @@
 //! The Rust SDK: REST, and a reconnecting consumer as an async stream.
+//!
+//! Architecture invariant: this crate knows the wire (`protocol`) and the words (`domain`), never the server's inside. It logs no token and
+//! puts none into an address.
+//!
+//! ```no_run
+//! use client::{Client, ClientOptions, ConsumerOptions};
+//! use protocol::Secret;
+//!
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let options = ClientOptions::new("http://127.0.0.1:8080").with_token(Secret::new("dsp_agent_…".to_owned()));
+//! let mut consumer = Client::new(options)?.consumer(ConsumerOptions::default()).connect();
+//! while let Some(delivery) = consumer.next().await {
+//!     let delivery = delivery?;
+//!     println!("{} {}", delivery.seq(), delivery.event.event_type);
+//!     delivery.ack();
+//! }
+//! # Ok(())
+//! # }
+//! ```
+
+mod address;
+mod backoff;
+mod consumer;
+mod error;
+mod options;
+mod reader;
+mod rest;
+mod transport;
+
+use std::sync::Arc;
+
+pub use address::InvalidAddress;
+pub use backoff::{Backoff, BackoffOptions};
+pub use consumer::{
+    Connected, Consumer, ConsumerBuilder, ConsumerError, ConsumerOptions, Delivery, Link, NotHandedOut, ReaderOptions,
+};
+pub use domain::{
+    ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, Seq, SpaceId, SyncEpoch,
+    TenantId, Timestamp, TokenId,
+};
+pub use error::{ClientError, InvalidOptions, Retry};
+pub use options::ClientOptions;
+pub use reader::EventReader;
+pub use rest::{AuditFilter, Health, PageRequest, fresh_deduplication_key};
+
+/// A client of one server. Cheap to clone; clones share their connections.
+#[derive(Clone, Debug)]
+pub struct Client {
+    transport: Arc<transport::Transport>,
+}
+
+impl Client {
+    /// Prepares a client. Nothing is connected yet.
+    ///
+    /// # Errors
+    /// [`InvalidOptions`].
+    pub fn new(options: ClientOptions) -> Result<Self, InvalidOptions> {
+        Ok(Self { transport: Arc::new(transport::Transport::new(options)?) })
+    }
+
+    /// A named consumer of the agent that the token belongs to.
+    pub fn consumer(&self, options: ConsumerOptions) -> ConsumerBuilder {
+        ConsumerBuilder::new(Arc::clone(&self.transport), options)
+    }
+
+    /// The log from a cursor, for people and apps. Needs a tokio runtime.
+    pub fn reader(&self, options: ReaderOptions) -> EventReader {
+        let cursor = options.cursor;
+        EventReader::new(Consumer::reader(Arc::clone(&self.transport), options), cursor)
+    }
+
+    /// The server's address, for messages.
+    pub fn address(&self) -> String {
+        self.transport.address().to_string()
+    }
+
+    /// Whether a token would travel unencrypted to another machine.
+    pub fn is_exposed(&self) -> bool {
+        let address = self.transport.address();
+        !address.is_encrypted() && !address.is_loopback()
+    }
+}

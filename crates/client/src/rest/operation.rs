@@ -1,0 +1,44 @@
+//! Operating the instance: backup and health.
+
+use std::time::Duration;
+
+use protocol::admin::{BackupReport, BackupRequest};
+use reqwest::Method;
+
+use crate::{Client, ClientError};
+
+/// How long a backup may take: it reads and writes the whole store.
+const BACKUP_TIME: Duration = Duration::from_secs(6 * 3600);
+
+/// How a server is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Health {
+    /// It serves.
+    Ready,
+    /// It runs and does not serve at the moment.
+    NotReady,
+}
+
+impl Client {
+    /// Makes an online backup, consistent as of one instant, in a file of the server's machine.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn backup(&self, request: &BackupRequest) -> Result<BackupReport, ClientError> {
+        let call = self.transport.call(Method::POST, &["v1", "admin", "backup"]).longer(BACKUP_TIME);
+        self.transport.answer(call.json(request)?).await
+    }
+
+    /// Whether the server runs and serves. Needs no token.
+    ///
+    /// # Errors
+    /// [`ClientError`] when nothing or something else answers.
+    pub async fn health(&self) -> Result<Health, ClientError> {
+        self.transport.done(self.transport.call(Method::GET, &["healthz"])).await?;
+        match self.transport.done(self.transport.call(Method::GET, &["readyz"])).await {
+            Ok(()) => Ok(Health::Ready),
+            Err(ClientError::Problem { .. } | ClientError::Unexpected { status: 503, .. }) => Ok(Health::NotReady),
+            Err(error) => Err(error),
+        }
+    }
+}
