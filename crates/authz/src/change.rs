@@ -1,6 +1,6 @@
 //! `access.changed`: how a change of identities or rights stands in the log, and how every process learns of it.
 
-use domain::{Audience, Event, EventOrigin, EventType, PrincipalId, TokenId};
+use domain::{Audience, Event, EventOrigin, PrincipalId, TokenId};
 use serde::{Deserialize, Serialize};
 
 use crate::{Permission, Resource};
@@ -117,11 +117,6 @@ impl AccessChange {
     /// To whom the event is addressed.
     pub(crate) fn audience(&self) -> Audience {
         self.principal.as_ref().map_or_else(Audience::default, |principal| Audience::new(std::slice::from_ref(principal)))
-    }
-
-    /// The type of the event.
-    pub(crate) fn event_type() -> Option<EventType> {
-        EventType::parse(ACCESS_CHANGED).ok()
     }
 }
 

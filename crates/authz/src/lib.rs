@@ -4,6 +4,7 @@
 //! [`AdminTx`].
 
 mod action;
+mod admin;
 mod admission;
 mod authorizer;
 mod cache;
@@ -19,6 +20,10 @@ mod store;
 mod token;
 
 pub use action::{Action, Scope, Scopes, Target};
+pub use admin::{
+    Admin, AdminError, AnswerOf, CreatedTenant, IdempotencyKey, Idempotent, IssuedToken, Listing, Made, Me, NewGrant, NewPrincipal,
+    NewTenant, NewToken, Outcome, PrincipalPatch,
+};
 pub use admission::Admission;
 pub use authorizer::{Authorizer, DEFAULT_TENANT};
 pub use caller::{AuthenticationError, Caller, Denied, DeniedReason, Standing};

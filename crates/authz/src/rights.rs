@@ -75,6 +75,12 @@ impl RightsView {
         }
     }
 
+    /// Whether there is anything on which the principal may hand out grants.
+    pub(crate) fn manages_anything(&self) -> bool {
+        let mut held = self.everywhere.iter().chain(self.spaces.values()).chain(self.channels.values());
+        held.any(|permission| *permission == Permission::Manage)
+    }
+
     /// Whether the principal may know of a space: it holds something on it, or on one of its channels.
     pub(crate) fn sees_space(&self, space: &SpaceId) -> bool {
         self.space(space.as_str()).is_some() || self.outlined.contains(space)
