@@ -89,19 +89,23 @@ impl Admin {
         T: Send + 'static,
         F: for<'t> FnMut(&'t mut Tx) -> BoxFuture<'t, Done<T>> + Send + 'static,
     {
-        let (action, target) = tried;
-        let done = run_tx(&*self.transactions, action.name(), move |tx| work(tx)).await;
+        let done = run_tx(&*self.transactions, tried.0.name(), move |tx| work(tx)).await;
         match done {
             Ok((answer, changes)) => {
                 self.learn(&caller.tenant, &changes).await;
                 Ok(answer)
             }
             Err(error) => {
-                if matches!(error, AdminError::Denied(_)) {
-                    self.authorizer.note_denial(caller, action, target);
-                }
+                self.note(caller, tried, &error);
                 Err(error)
             }
+        }
+    }
+
+    /// Audits a refusal that `authorize` did not see.
+    fn note(&self, caller: &Caller, (action, target): (Action, Target<'_>), error: &AdminError) {
+        if let AdminError::Denied(Denied::NotFound | Denied::Forbidden(_)) = error {
+            self.authorizer.note_denial(caller, action, target);
         }
     }
 

@@ -34,10 +34,6 @@ pub enum AdminError {
     /// The idempotency key stands for another request.
     #[error("the idempotency key stands for another request")]
     IdempotencyConflict,
-    /// Another request took the idempotency key meanwhile; its answer is this one's.
-    #[doc(hidden)]
-    #[error("the idempotency key was taken meanwhile")]
-    KeyTaken,
     /// The system's random source failed.
     #[error("the random source failed")]
     Random,

@@ -114,17 +114,16 @@ impl Admin {
                 let kept = tx.store_answer(&scene.tenant, &principal, stored.key.as_str(), &answer, scene.now, not_before).await;
                 match kept {
                     Ok(()) => Ok((made, changes)),
-                    Err(domain::StoreError::Conflict(_)) => Err(AdminError::KeyTaken),
+                    Err(domain::StoreError::Conflict(_)) => Err(AdminError::IdempotencyConflict),
                     Err(error) => Err(error.into()),
                 }
             })
         });
         match self.change(caller, tried, unit).await {
             Ok(made) => Ok(Outcome::Done(made)),
-            // The same request came twice at once. The other one may also be what this one ran into.
-            Err(error @ (AdminError::KeyTaken | AdminError::AlreadyExists)) => {
-                let answer = self.replay(caller, &idempotent).await?;
-                answer.map(Outcome::Replayed).ok_or(if error == AdminError::KeyTaken { AdminError::IdempotencyConflict } else { error })
+            // The same request came twice at once, or what it ran into is what it had done itself.
+            Err(error @ (AdminError::IdempotencyConflict | AdminError::AlreadyExists)) => {
+                self.replay(caller, &idempotent).await?.map(Outcome::Replayed).ok_or(error)
             }
             Err(error) => Err(error),
         }

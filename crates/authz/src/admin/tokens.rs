@@ -9,8 +9,11 @@ use super::idempotency::{Idempotent, Made, Outcome};
 use super::listing::{Listing, probe};
 use super::principals::{target, touchable};
 use super::scene::{NOTHING, Scene};
-use super::{Admin, AdminError, FORBIDDEN, Tx, unit};
-use crate::{AccessChange, Action, Caller, Change, Keyset, Principal, PrincipalKind, Scope, Scopes, Target, TokenRecord, TokenSecret};
+use super::{Admin, AdminError, Tx, unit};
+use crate::{
+    AccessChange, Action, Caller, Change, Denied, DeniedReason, Keyset, Principal, PrincipalKind, Scope, Scopes, Target, TokenRecord,
+    TokenSecret,
+};
 
 /// The longest life that can be asked for; without an expiry a token lives until it is revoked.
 const LONGEST_LIFE: Duration = Duration::from_hours(24 * 365 * 100);
@@ -61,10 +64,11 @@ impl Admin {
         new: NewToken,
         idempotent: Option<Idempotent<IssuedToken>>,
     ) -> Result<Outcome<IssuedToken>, AdminError> {
-        self.authorize(caller, Action::TokensManage, Target::Principal(principal)).await?;
+        let tried = (Action::TokensManage, Target::Principal(principal));
+        self.authorize(caller, tried.0, tried.1).await?;
         let subject = self.store.principal(&caller.tenant, principal).await?.ok_or(AdminError::NotFound)?;
         let scene = self.scene(caller);
-        let issued = issue(&scene, caller, &subject, &new)?;
+        let issued = issue(&scene, caller, &subject, &new).inspect_err(|error| self.note(caller, tried, error))?;
         let (unit_scene, actor, ceiling) = (scene.clone(), caller.principal.clone(), self.settings().max_tokens_per_principal);
         let work = unit(move |tx| {
             let (scene, actor, issued) = (unit_scene.clone(), actor.clone(), issued.clone());
@@ -78,7 +82,7 @@ impl Admin {
                 Ok((Made::New(issued), changes))
             })
         });
-        self.create(caller, (Action::TokensManage, Target::Principal(principal)), scene, idempotent, work).await
+        self.create(caller, tried, scene, idempotent, work).await
     }
 
     /// Tokens of a principal in the order of their creation.
@@ -130,19 +134,16 @@ pub(super) async fn add_token(tx: &mut Tx, scene: &Scene, record: &TokenRecord) 
 
 fn issue(scene: &Scene, caller: &Caller, subject: &Principal, new: &NewToken) -> Result<IssuedToken, AdminError> {
     let own = subject.id == caller.principal;
-    let kind_scopes = Scopes::of_kind(subject.kind);
-    let most = if own { kind_scopes.intersection(caller.scopes) } else { kind_scopes };
+    let all = Scopes::of_kind(subject.kind);
+    // For itself nobody gets more than it came with; and only who operates the instance hands that on.
+    let most = if own { all.intersection(caller.scopes) } else { all.iter().filter(|scope| may_hand_on(caller, *scope)).collect() };
     let scopes = new.scopes.unwrap_or(most);
-    if !kind_scopes.includes(scopes) {
-        return Err(AdminError::invalid("/scopes", format!("tokens of this kind have these scopes: {}", kind_scopes.to_words())));
+    if !all.includes(scopes) || scopes == Scopes::default() {
+        return Err(AdminError::invalid("/scopes", format!("one or more of the scopes of this kind: {}", all.to_words())));
     }
-    // Only who operates the instance hands that on; for itself nobody gets more than it came with.
-    let widens = own && !most.includes(scopes)
-        || scopes.contains(Scope::Instance) && new.scopes.is_some() && !caller.scopes.contains(Scope::Instance);
-    if widens {
-        return Err(FORBIDDEN);
+    if !most.includes(scopes) {
+        return Err(AdminError::Denied(Denied::Forbidden(DeniedReason::ScopeMissing)));
     }
-    let scopes = if caller.scopes.contains(Scope::Instance) { scopes } else { scopes.iter().filter(|s| *s != Scope::Instance).collect() };
     if new.expires_in.is_some_and(|life| life.is_zero() || life > LONGEST_LIFE) {
         return Err(AdminError::invalid("/expires_in_seconds", "at least 1 and at most 100 years"));
     }
@@ -152,6 +153,10 @@ fn issue(scene: &Scene, caller: &Caller, subject: &Principal, new: &NewToken) ->
         _ => asked,
     };
     token(scene, subject, scopes, expires_at)
+}
+
+fn may_hand_on(caller: &Caller, scope: Scope) -> bool {
+    scope != Scope::Instance || caller.scopes.contains(Scope::Instance)
 }
 
 /// Makes a token of `principal`.
