@@ -7,9 +7,11 @@ mod feed;
 mod gateway;
 mod hook;
 mod metrics;
+mod progress;
 mod reader;
 mod resync;
 mod settings;
+mod window;
 
 pub use connection::{Connection, Incoming, PeerGone};
 pub use feed::Feed;
@@ -19,3 +21,4 @@ pub use metrics::{Counter, Gauge, Metrics};
 pub use reader::{EventReader, EventStream, PageRequest, ReadError, StreamItem, StreamStart};
 pub use resync::Resync;
 pub use settings::Settings;
+pub use window::{DeliveryWindow, WindowLimits};
