@@ -142,7 +142,7 @@ impl RestPoll {
     pub fn change(&self) -> Option<RestWindow> {
         let known = |window: &RestWindow| (window.read, window.highest_sent, window.redeliver_up_to);
         let differs = known(&self.window) != known(&self.stored) || self.window.in_flight != self.stored.in_flight;
-        differs.then(|| self.window.clone())
+        (self.has_dispatched || differs).then(|| self.window.clone())
     }
 
     fn on_its_way(&self) -> &[InFlight] {
