@@ -1,0 +1,31 @@
+//! The generated documents: OpenAPI from the routes, AsyncAPI from the frames. Neither can say what the code does not do.
+
+mod asyncapi;
+mod openapi;
+mod problems;
+
+use utoipa::openapi::OpenApi;
+
+pub use asyncapi::asyncapi;
+
+/// The OpenAPI 3.1 document of every route.
+pub fn openapi() -> OpenApi {
+    openapi::complete(crate::routes::all().into_openapi())
+}
+
+pub(crate) use openapi::base;
+
+/// The document as it is served.
+pub(crate) fn openapi_text(collected: OpenApi) -> String {
+    openapi::complete(collected).to_json().unwrap_or_default()
+}
+
+/// The document as it is served.
+pub(crate) fn asyncapi_text() -> String {
+    asyncapi().to_string()
+}
+
+/// The templates of all routes.
+pub(crate) fn route_templates() -> Vec<String> {
+    crate::routes::all().into_openapi().paths.paths.into_keys().collect()
+}

@@ -1,0 +1,142 @@
+//! The one place where errors of the core become refusals.
+
+use std::time::Duration;
+
+use agents::{AckRefused, ConsumerError};
+use authz::{AuthenticationError, Denied, DeniedReason};
+use domain::StoreError;
+use gateway::{ReadError, Resync};
+use protocol::{InvalidBody, ProblemCode, Reason, ResyncReason};
+
+use super::Refusal;
+
+/// How long a client waits when the store has no room: somebody has to make some.
+const UNTIL_ROOM: Duration = Duration::from_secs(30);
+
+/// The pointer to a query parameter.
+pub(crate) fn query_pointer(name: &str) -> String {
+    format!("#query/{name}")
+}
+
+impl From<StoreError> for Refusal {
+    fn from(error: StoreError) -> Self {
+        match &error {
+            StoreError::Full => Self::new(ProblemCode::StorageFull, "the store has no room; nothing of the request was kept")
+                .retry_after(UNTIL_ROOM)
+                .because(&error),
+            StoreError::Overloaded => {
+                Self::new(ProblemCode::Overloaded, "more work is waiting than the server takes; nothing of the request was kept")
+            }
+            StoreError::InDoubt => {
+                Self::new(ProblemCode::InDoubt, "it is unknown whether the request took effect; repeat it with the same keys")
+                    .because(&error)
+            }
+            StoreError::TenantInactive => tenant_suspended(),
+            StoreError::Unavailable | StoreError::Transient => {
+                Self::new(ProblemCode::Unavailable, "the store cannot be reached").because(&error)
+            }
+            _ => Self::internal(&error),
+        }
+    }
+}
+
+fn tenant_suspended() -> Refusal {
+    Refusal::new(ProblemCode::Forbidden, "the tenant is not active").with_reason(Reason::TenantSuspended)
+}
+
+impl From<AuthenticationError> for Refusal {
+    fn from(error: AuthenticationError) -> Self {
+        match error {
+            AuthenticationError::Unauthenticated => unauthenticated(),
+            AuthenticationError::TenantSuspended => tenant_suspended(),
+            AuthenticationError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// The one refusal of every missing or bad credential: it does not tell which part was wrong.
+pub(crate) fn unauthenticated() -> Refusal {
+    Refusal::new(ProblemCode::Unauthenticated, "the credential is missing, unknown, expired or revoked")
+}
+
+impl From<Denied> for Refusal {
+    fn from(denied: Denied) -> Self {
+        let reason = match denied {
+            Denied::NotFound => return not_found(),
+            Denied::Unavailable => return Self::new(ProblemCode::Unavailable, "the store cannot be reached").because(denied),
+            Denied::Forbidden(reason) => reason,
+        };
+        let (reason, detail) = match reason {
+            DeniedReason::PermissionMissing => (Reason::PermissionMissing, "no grant or role allows this"),
+            DeniedReason::ScopeMissing => (Reason::ScopeMissing, "the token's scopes do not include this operation's"),
+            DeniedReason::SubjectKindNotAllowed => (Reason::SubjectKindNotAllowed, "this operation is for another kind of principal"),
+            DeniedReason::TenantSuspended => return tenant_suspended(),
+        };
+        Self::new(ProblemCode::Forbidden, detail).with_reason(reason)
+    }
+}
+
+/// What is not there, or may not be known of.
+pub(crate) fn not_found() -> Refusal {
+    Refusal::new(ProblemCode::NotFound, "there is no such thing, or you may not know of it")
+}
+
+impl From<InvalidBody> for Refusal {
+    fn from(invalid: InvalidBody) -> Self {
+        Self::new(invalid.code, invalid.detail).at(invalid.pointer)
+    }
+}
+
+impl From<ConsumerError> for Refusal {
+    fn from(error: ConsumerError) -> Self {
+        match error {
+            ConsumerError::Denied(denied) => denied.into(),
+            ConsumerError::Ack(AckRefused::AboveHead) => Self::invalid("/seq", "seq lies above the head of the log"),
+            ConsumerError::AfterAboveHead => Self::invalid("#query/after", "after lies above the head of the log"),
+            ConsumerError::Unknown => Self::new(ProblemCode::NotFound, "this consumer never connected"),
+            ConsumerError::TooMany => {
+                Self::new(ProblemCode::LimitReached, "the agent has as many consumers as it may (agent.max_consumers)")
+            }
+            ConsumerError::TooManyTakeovers(delay) => {
+                Self::new(ProblemCode::RateLimited, "the consumer was taken over too often (agent.takeover_burst)")
+                    .with_reason(Reason::TakeoverStorm)
+                    .retry_after(delay)
+            }
+            ConsumerError::Replaced => Self::new(ProblemCode::StateConflict, "another holder took the consumer over"),
+            ConsumerError::Resync { reason, head, epoch, floor } => {
+                let reason = match reason {
+                    agents::ResyncReason::Retention => ResyncReason::Retention,
+                    agents::ResyncReason::CursorAhead => ResyncReason::CursorAhead,
+                    agents::ResyncReason::EpochChanged => ResyncReason::EpochChanged,
+                };
+                resync(Resync { reason, head, epoch, floor })
+            }
+            ConsumerError::ShuttingDown => Self::new(ProblemCode::Unavailable, "the server is stopping"),
+            ConsumerError::Store(error) => error.into(),
+            other => Self::internal(other),
+        }
+    }
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::Denied(denied) => denied.into(),
+            ReadError::Resync(at) => resync(at),
+            ReadError::TooMany => Self::new(ProblemCode::RateLimited, "too many streams are open (gateway.max_connections_per_principal)"),
+            ReadError::ShuttingDown => Self::new(ProblemCode::Unavailable, "the server is stopping"),
+            ReadError::Store(error) => error.into(),
+            other => Self::internal(other),
+        }
+    }
+}
+
+fn resync(at: Resync) -> Refusal {
+    let detail = match at.reason {
+        ResyncReason::Retention => "events after this position have been removed; read the current state afresh",
+        ResyncReason::CursorAhead => "this position lies above the head of the log",
+        ResyncReason::EpochChanged => "this position belongs to another history of the log",
+        ResyncReason::TooFarBehind => "this position lies too far behind the head to be streamed; page over REST first",
+    };
+    Refusal::new(ProblemCode::ResyncRequired, detail).with_reason(at.reason.into()).with_position(at.head, at.floor, at.epoch)
+}

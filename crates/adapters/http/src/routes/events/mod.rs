@@ -1,0 +1,15 @@
+//! Events: publish, schedule, read.
+
+mod list;
+mod sse;
+mod stream;
+
+use utoipa_axum::router::OpenApiRouter;
+use utoipa_axum::routes;
+
+use crate::services::ApiState;
+
+/// The routes.
+pub(crate) fn routes() -> OpenApiRouter<ApiState> {
+    OpenApiRouter::new().routes(routes!(list::list_events)).routes(routes!(stream::stream_events))
+}
