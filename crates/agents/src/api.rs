@@ -3,10 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use authz::{Authorizer, Caller, IdentityStore};
-use domain::{ConsumerName, PrincipalId, Seq, SyncEpoch, Timestamp};
+use authz::{Action, Authorizer, Caller, Denied, IdentityStore, PrincipalKind, Target};
+use domain::{ConsumerName, PrincipalId, Seq, SyncEpoch, TenantId, Timestamp};
 
-use crate::{ConsumerError, ConsumerFeed, CursorStore, FeedPage, Holder, Settings};
+use crate::service::{authorize, key_of};
+use crate::{
+    AckEffect, ConsumerError, ConsumerFeed, ConsumerStatus, CursorRow, CursorStore, FeedPage, Holder, PollRequest, ResyncReason, Settings,
+    check_ack,
+};
 
 /// Where a consumer stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,6 +29,30 @@ pub struct ConsumerState {
     pub holder: Option<Holder>,
     /// When the stored row was last written.
     pub updated_at: Timestamp,
+}
+
+impl From<ConsumerStatus> for ConsumerState {
+    fn from(status: ConsumerStatus) -> Self {
+        let ConsumerStatus { name, row, head, updated_at, .. } = status;
+        Self {
+            consumer: name,
+            acked: row.acked,
+            head,
+            lag: head.since(row.acked),
+            in_flight: in_flight(&row),
+            holder: row.holder,
+            updated_at,
+        }
+    }
+}
+
+/// What polls have on its way. A gateway session keeps that in memory, in whichever process holds it.
+fn in_flight(row: &CursorRow) -> Option<u64> {
+    let on_its_way = |seq: Seq| seq > row.acked && seq <= row.window.read;
+    match row.holder {
+        Some(Holder::Gateway(_)) => None,
+        Some(Holder::Rest) | None => Some(row.window.in_flight.iter().filter(|entry| on_its_way(entry.seq)).count() as u64),
+    }
 }
 
 /// What a poll asks for.
@@ -74,8 +102,9 @@ impl ConsumerApi {
     /// # Errors
     /// [`ConsumerError::Unknown`] for a consumer that never connected.
     pub async fn state(&self, caller: &Caller, name: &ConsumerName) -> Result<ConsumerState, ConsumerError> {
-        let _ = (caller, name, &self.cursors, &self.authorizer);
-        todo!()
+        authorize(&self.authorizer, caller).await?;
+        let status = self.cursors.status(&key_of(caller, name)).await?;
+        status.map(ConsumerState::from).ok_or(ConsumerError::Unknown)
     }
 
     /// `pollAgentEvents`: delivers, taking the consumer over from a gateway session if one holds it.
@@ -83,8 +112,20 @@ impl ConsumerApi {
     /// # Errors
     /// [`ConsumerError::Resync`] for another epoch or a position that cannot be served.
     pub async fn poll(&self, caller: &Caller, poll: Poll) -> Result<FeedPage, ConsumerError> {
-        let _ = (caller, poll, &self.feed);
-        todo!()
+        authorize(&self.authorizer, caller).await?;
+        if let Some(epoch) = poll.epoch {
+            // Before anything is taken over: a client of another history must not adopt the present one by asking.
+            self.expect_epoch(&caller.tenant, epoch).await?;
+        }
+        let most = self.settings.max_inflight_events.max(1);
+        let request = PollRequest {
+            name: poll.name,
+            limit: poll.limit.unwrap_or(most).clamp(1, most),
+            wait: poll.wait.min(self.settings.poll_wait_max),
+            after: poll.after,
+            epoch: poll.epoch,
+        };
+        self.feed.poll(caller, request).await
     }
 
     /// `ackAgentEvents`: acknowledges everything up to `seq`, stored at once, whoever holds the consumer. Takes nothing over.
@@ -98,8 +139,18 @@ impl ConsumerApi {
         seq: Seq,
         epoch: Option<SyncEpoch>,
     ) -> Result<ConsumerState, ConsumerError> {
-        let _ = (caller, name, seq, epoch);
-        todo!()
+        authorize(&self.authorizer, caller).await?;
+        let key = key_of(caller, name);
+        let before = self.cursors.status(&key).await?.ok_or(ConsumerError::Unknown)?;
+        self.expect_served_in(&caller.tenant, &before, epoch).await?;
+        let status = match check_ack(seq, before.row.acked, before.head)? {
+            AckEffect::Nothing => before,
+            AckEffect::Advances => self.cursors.ack(&key, seq).await?.ok_or(ConsumerError::Unknown)?,
+        };
+        // The history may have been replaced in between; then nothing was stored.
+        self.expect_served_in(&caller.tenant, &status, epoch).await?;
+        self.feed.acked(&key, status.row.acked);
+        Ok(status.into())
     }
 
     /// `listConsumers`: the consumers of an agent by name, strictly after `after`, at most `limit`; for operators.
@@ -113,7 +164,31 @@ impl ConsumerApi {
         after: Option<&ConsumerName>,
         limit: usize,
     ) -> Result<Vec<ConsumerState>, ConsumerError> {
-        let _ = (caller, agent, after, limit, &self.identities);
-        todo!()
+        self.authorizer.authorize(caller, Action::ConsumersList, Target::Principal(agent)).await?;
+        let principal = self.identities.principal(&caller.tenant, agent).await?;
+        if principal.is_none_or(|principal| principal.kind != PrincipalKind::Agent) {
+            return Err(Denied::NotFound.into());
+        }
+        let listed = self.cursors.list(&caller.tenant, agent, after, limit).await?;
+        Ok(listed.into_iter().map(ConsumerState::from).collect())
+    }
+
+    /// Refuses what belongs to another history: the row, or what the client says.
+    async fn expect_served_in(&self, tenant: &TenantId, status: &ConsumerStatus, said: Option<SyncEpoch>) -> Result<(), ConsumerError> {
+        if status.row.epoch == status.epoch && said.is_none_or(|said| said == status.epoch) {
+            return Ok(());
+        }
+        Err(self.epoch_changed(tenant).await)
+    }
+
+    async fn expect_epoch(&self, tenant: &TenantId, said: SyncEpoch) -> Result<(), ConsumerError> {
+        if self.feed.head(tenant).await?.epoch == said { Ok(()) } else { Err(self.epoch_changed(tenant).await) }
+    }
+
+    async fn epoch_changed(&self, tenant: &TenantId) -> ConsumerError {
+        match self.feed.head(tenant).await {
+            Ok(head) => ConsumerError::Resync { reason: ResyncReason::EpochChanged, head: head.head, epoch: head.epoch, floor: head.floor },
+            Err(error) => error,
+        }
     }
 }

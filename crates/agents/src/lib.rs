@@ -10,6 +10,7 @@ mod rules;
 mod service;
 mod settings;
 mod store;
+mod takeovers;
 
 pub use api::{ConsumerApi, ConsumerState, Poll};
 pub use ports::{AckRefused, ConsumerError, ConsumerFeed, Consumers, FeedHead, FeedPage, PollRequest, ResyncReason};

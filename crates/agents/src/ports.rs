@@ -128,6 +128,8 @@ pub struct FeedHead {
     pub head: Seq,
     /// The log's epoch.
     pub epoch: SyncEpoch,
+    /// The lowest retained position.
+    pub floor: Seq,
 }
 
 /// What `agents` needs of delivery; implemented by `gateway` (seed 004, design note 1).

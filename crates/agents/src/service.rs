@@ -1,12 +1,14 @@
 //! The cursor use cases that delivery calls.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
-use authz::{Authorizer, Caller, IdentityStore};
-use domain::{ConsumerName, Seq};
+use authz::{Action, Authorizer, Caller, IdentityStore, Target};
+use domain::{ConsumerName, Seq, StoreError};
+use tokio::time::Instant;
 
-use crate::{ConsumerError, ConsumerKey, Consumers, CursorStore, Holder, Save, SaveOutcome, Settings, Taken};
+use crate::takeovers::Takeovers;
+use crate::{ConsumerError, ConsumerKey, Consumers, CursorStore, Holder, Save, SaveOutcome, Settings, Take, Taken, check_ack};
 
 /// Implements [`Consumers`] over the durable cursors.
 pub struct ConsumerService {
@@ -14,6 +16,7 @@ pub struct ConsumerService {
     identities: Arc<dyn IdentityStore>,
     authorizer: Arc<Authorizer>,
     settings: Settings,
+    takeovers: Mutex<Takeovers>,
 }
 
 impl std::fmt::Debug for ConsumerService {
@@ -25,20 +28,47 @@ impl std::fmt::Debug for ConsumerService {
 impl ConsumerService {
     /// A service over these ports; `identities` answers the committed head of a tenant.
     pub fn new(cursors: Arc<dyn CursorStore>, identities: Arc<dyn IdentityStore>, authorizer: Arc<Authorizer>, settings: Settings) -> Self {
-        Self { cursors, identities, authorizer, settings }
+        Self { cursors, identities, authorizer, settings, takeovers: Mutex::new(Takeovers::new(settings.takeover_burst)) }
     }
+
+    fn takeovers<T>(&self, act: impl FnOnce(&mut Takeovers) -> T) -> T {
+        act(&mut self.takeovers.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+/// `agent.events.consume` is agent-self: an agent for itself, nobody else (seed 004, design note 11).
+pub(crate) async fn authorize(authorizer: &Authorizer, caller: &Caller) -> Result<(), ConsumerError> {
+    Ok(authorizer.authorize(caller, Action::AgentEventsConsume, Target::Principal(&caller.principal)).await?)
+}
+
+pub(crate) fn key_of(caller: &Caller, name: &ConsumerName) -> ConsumerKey {
+    ConsumerKey { tenant: caller.tenant.clone(), agent: caller.principal.clone(), name: name.clone() }
 }
 
 #[async_trait]
 impl Consumers for ConsumerService {
     async fn take(&self, caller: &Caller, name: &ConsumerName, holder: Holder) -> Result<Taken, ConsumerError> {
-        let _ = (caller, name, holder, &self.authorizer);
-        todo!()
+        authorize(&self.authorizer, caller).await?;
+        let key = key_of(caller, name);
+        if let Some(wait) = self.takeovers(|takeovers| takeovers.refusal(&key, holder, Instant::now())) {
+            return Err(ConsumerError::TooManyTakeovers(wait));
+        }
+        let take = Take { key, holder };
+        let taken = self.cursors.take(&take, self.settings.max_consumers_per_agent).await.map_err(|error| match error {
+            StoreError::Conflict(_) => ConsumerError::TooMany,
+            error => error.into(),
+        })?;
+        self.takeovers(|takeovers| takeovers.note(take.key, holder, taken.previous, Instant::now()));
+        Ok(taken)
     }
 
     async fn accept_ack(&self, caller: &Caller, seq: Seq, dispatched_up_to: Seq) -> Result<(), ConsumerError> {
-        let _ = (caller, seq, dispatched_up_to, &self.identities);
-        todo!()
+        authorize(&self.authorizer, caller).await?;
+        if seq > dispatched_up_to {
+            let tenant = self.identities.tenant(&caller.tenant).await?.ok_or(StoreError::TenantInactive)?;
+            check_ack(seq, dispatched_up_to, tenant.head)?;
+        }
+        Ok(())
     }
 
     async fn save(&self, saves: &[Save]) -> Result<Vec<SaveOutcome>, ConsumerError> {
@@ -47,5 +77,9 @@ impl Consumers for ConsumerService {
 
     async fn restart(&self, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, ConsumerError> {
         Ok(self.cursors.restart(key, holder, seq).await?)
+    }
+
+    fn detached(&self, key: &ConsumerKey, holder: Holder) {
+        self.takeovers(|takeovers| takeovers.detached(key, holder, Instant::now()));
     }
 }

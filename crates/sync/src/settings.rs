@@ -43,15 +43,15 @@ impl Default for Settings {
             ring_total_bytes: 128 * 1024 * 1024,
             tail_queue_max_events: 32_768,
             tail_poll_interval: Duration::from_secs(1),
-            tail_linger: Duration::from_secs(60),
+            tail_linger: Duration::from_mins(1),
             max_live_tenants: 10_000,
             page_max_events: 500,
             page_max_bytes: 1024 * 1024,
             backoff_cap: Duration::from_secs(5),
             event_retention: None,
-            retention_interval: Duration::from_secs(60),
+            retention_interval: Duration::from_mins(1),
             retention_chunk: 1_000,
-            retention_grace: Duration::from_secs(60),
+            retention_grace: Duration::from_mins(1),
         }
     }
 }
