@@ -1,0 +1,37 @@
+//! What this module counts. Rendering is not its business.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A counter that only grows.
+#[derive(Debug, Default)]
+pub struct Counter(AtomicU64);
+
+impl Counter {
+    pub(crate) fn add(&self, more: u64) {
+        self.0.fetch_add(more, Ordering::Relaxed);
+    }
+
+    /// The count since the start of the process.
+    pub fn get(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Counters since the start of the process.
+#[derive(Debug, Default)]
+pub struct Metrics {
+    /// Events that principals published and that are in the log.
+    pub published: Counter,
+    /// Events that were recognised as repeats.
+    pub deduplicated: Counter,
+    /// Requests that were refused because a deduplication key stood for another body.
+    pub conflicts: Counter,
+    /// Events that were stored aside until they are due.
+    pub scheduled: Counter,
+    /// Scheduled events that were appended.
+    pub promoted: Counter,
+    /// Scheduled events that could not be appended when they were due.
+    pub failed: Counter,
+    /// Steps of promotion that the store refused; they are repeated.
+    pub promotion_errors: Counter,
+}
