@@ -1,0 +1,1 @@
+SELECT 1 FROM channels WHERE tenant_id = ?1 AND space_id = ?2 AND channel_id = ?3

@@ -1,0 +1,1 @@
+DELETE FROM scheduled_events WHERE tenant_id = ?1 AND event_id = ?2

@@ -1,0 +1,1 @@
+UPDATE log_heads SET sweep_floor = floor, sweep_raised_at = floor_raised_at WHERE tenant_number = ?1

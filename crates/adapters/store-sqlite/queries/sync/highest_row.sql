@@ -1,0 +1,1 @@
+SELECT max(position) FROM event_log WHERE position > ?1 AND position < ?2

@@ -1,0 +1,1 @@
+DELETE FROM event_log WHERE position >= ?1 AND position < ?2

@@ -1,0 +1,207 @@
+//! What the cases share: a store in a directory of its own, a clock that stands still, and short ways to make things.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::Duration;
+
+use authz::{AdminTx, Principal, PrincipalKind, Role, Tenant, TenantState};
+use bytes::Bytes;
+use domain::{
+    Appended, Audience, BoxFuture, ChannelRef, Clock, Deduplication, DeduplicationKey, EventId, EventOrigin, EventType, PrincipalId,
+    Publication, Seq, StoreError, SyncEpoch, TenantId, Timestamp, run_tx,
+};
+use doorstep_store_sqlite::{SqliteStore, StoreOptions};
+use intake::PublishTx;
+use sync::{Append, LogStore, Page, PageRange};
+use tempfile::TempDir;
+use uuid::Uuid;
+
+/// A clock that only moves when it is told to.
+#[derive(Debug)]
+pub(crate) struct ManualClock(AtomicI64);
+
+impl ManualClock {
+    pub(crate) fn advance(&self, by: Duration) {
+        self.0.fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Timestamp {
+        Timestamp::from_micros(self.0.load(Ordering::SeqCst))
+    }
+}
+
+pub(crate) const START: Timestamp = Timestamp::from_micros(1_752_337_320_000_000);
+
+/// A store with one tenant, `acme`.
+pub(crate) struct Fixture {
+    pub(crate) dir: TempDir,
+    pub(crate) clock: Arc<ManualClock>,
+    pub(crate) store: Arc<SqliteStore>,
+    pub(crate) tenant: TenantId,
+}
+
+impl Fixture {
+    pub(crate) async fn new() -> Self {
+        Self::with(StoreOptions::default()).await
+    }
+
+    pub(crate) async fn with(options: StoreOptions) -> Self {
+        let fixture = Self::empty(options);
+        fixture.create_tenant("acme").await;
+        fixture
+    }
+
+    pub(crate) fn empty(options: StoreOptions) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let clock = Arc::new(ManualClock(AtomicI64::new(START.as_micros())));
+        let store = SqliteStore::open(dir.path(), options, clock.clone()).unwrap();
+        Self { dir, clock, store, tenant: tenant("acme") }
+    }
+
+    /// Closes the store and opens it again.
+    pub(crate) async fn reopen(self) -> Self {
+        self.store.close().await;
+        let Self { dir, clock, store, tenant } = self;
+        drop(store);
+        let store = SqliteStore::open(dir.path(), StoreOptions::default(), clock.clone()).unwrap();
+        Self { dir, clock, store, tenant }
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        self.clock.now()
+    }
+
+    pub(crate) async fn create_tenant(&self, name: &str) -> Tenant {
+        let tenant = Tenant {
+            id: tenant(name),
+            state: TenantState::Active,
+            head: Seq::ZERO,
+            epoch: SyncEpoch::new(fresh()),
+            created_at: self.now(),
+        };
+        let made = tenant.clone();
+        self.admin(move |tx| {
+            let tenant = made.clone();
+            Box::pin(async move { tx.create_tenant(&tenant).await })
+        })
+        .await
+        .unwrap();
+        tenant
+    }
+
+    pub(crate) async fn create_principal(&self, id: &str, kind: PrincipalKind) -> PrincipalId {
+        let (tenant, made) = (self.tenant.clone(), principal(id, kind, self.now()));
+        let id = made.id.clone();
+        self.admin(move |tx| {
+            let (tenant, made) = (tenant.clone(), made.clone());
+            Box::pin(async move { tx.create_principal(&tenant, &made).await })
+        })
+        .await
+        .unwrap();
+        id
+    }
+
+    pub(crate) async fn set_state(&self, state: TenantState) {
+        let tenant = self.tenant.clone();
+        let changed = self
+            .admin(move |tx| {
+                let tenant = tenant.clone();
+                Box::pin(async move { tx.set_tenant_state(&tenant, state).await })
+            })
+            .await;
+        assert_eq!(changed, Ok(true));
+    }
+
+    pub(crate) async fn admin<T, F>(&self, unit: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'t> FnMut(&'t mut (dyn AdminTx + 'static)) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
+    {
+        run_tx::<dyn AdminTx, _, StoreError, _>(&*self.store, "test_admin", unit).await
+    }
+
+    pub(crate) async fn publish_tx<T, F>(&self, unit: F) -> Result<T, StoreError>
+    where
+        T: Send + 'static,
+        F: for<'t> FnMut(&'t mut (dyn PublishTx + 'static)) -> BoxFuture<'t, Result<T, StoreError>> + Send + 'static,
+    {
+        run_tx::<dyn PublishTx, _, StoreError, _>(&*self.store, "test_publish", unit).await
+    }
+
+    /// Appends one request and answers what became of it.
+    pub(crate) async fn append(&self, publications: Vec<Publication>) -> Result<Vec<Appended>, StoreError> {
+        Ok(self.store.append(&self.tenant, publications).await?.appended)
+    }
+
+    /// Appends `count` plain events, one request each.
+    pub(crate) async fn fill(&self, count: usize) {
+        for _ in 0..count {
+            self.append(vec![self.event("x")]).await.unwrap();
+        }
+    }
+
+    pub(crate) async fn page_after(&self, after: u64) -> Result<Page, StoreError> {
+        self.store.page(&self.tenant, range(after)).await
+    }
+
+    pub(crate) async fn head(&self) -> u64 {
+        self.store.head(&self.tenant).await.unwrap().unwrap().seq.get()
+    }
+
+    /// A publication to channel `s/c` with `text` in its payload.
+    pub(crate) fn event(&self, text: &str) -> Publication {
+        let id = EventId::new(fresh());
+        Publication {
+            id,
+            event_type: EventType::parse("message.created").unwrap(),
+            channel: Some(ChannelRef::parse("s/c").unwrap()),
+            audience: Audience::default(),
+            origin: EventOrigin::Published,
+            created_at: self.now(),
+            body: Bytes::from(format!(r#""id":"{id}","type":"message.created","payload":{{"text":"{text}"}}}}"#)),
+            deduplication: None,
+        }
+    }
+
+    /// A publication with a deduplication key that lives for an hour; the body hash follows the text.
+    pub(crate) fn keyed(&self, key: &str, text: &str) -> Publication {
+        let mut body_hash = [0; 32];
+        for (slot, byte) in body_hash.iter_mut().zip(text.bytes()) {
+            *slot = byte;
+        }
+        let expires_at = self.now().plus(Duration::from_secs(3600));
+        let deduplication = Deduplication { key: DeduplicationKey::parse(key).unwrap(), body_hash, expires_at };
+        Publication { deduplication: Some(deduplication), ..self.event(text) }
+    }
+}
+
+pub(crate) fn tenant(name: &str) -> TenantId {
+    TenantId::parse(name).unwrap()
+}
+
+pub(crate) fn principal(id: &str, kind: PrincipalKind, created_at: Timestamp) -> Principal {
+    Principal { id: PrincipalId::parse(id).unwrap(), kind, role: Role::Member, display_name: None, enabled: true, created_at }
+}
+
+pub(crate) fn seq(value: u64) -> Seq {
+    Seq::new(value).unwrap()
+}
+
+pub(crate) fn range(after: u64) -> PageRange {
+    PageRange { after: seq(after), up_to: None, max_events: 10_000, max_bytes: 64 << 20 }
+}
+
+/// Identifiers that grow, as UUIDv7 do.
+pub(crate) fn fresh() -> Uuid {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    Uuid::from_u64_pair(NEXT.fetch_add(1, Ordering::SeqCst), 0x8000_0000_0000_0000)
+}
+
+pub(crate) fn new_seq(appended: &Appended) -> u64 {
+    match appended {
+        Appended::New { seq, .. } => seq.get(),
+        other => panic!("not new: {other:?}"),
+    }
+}
