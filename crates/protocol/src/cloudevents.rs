@@ -13,6 +13,7 @@
 //! | other extensions | `correlation`, under the same names |
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use domain::{ChannelRef, DeduplicationKey, EventType, PrincipalId, Timestamp};
 use serde::Deserialize;
@@ -215,8 +216,11 @@ fn deduplication_key(source: &str, id: &str) -> Result<DeduplicationKey, String>
     let plain = format!("ce:{source}:{}", id.replace('%', "%25").replace(':', "%3A"));
     DeduplicationKey::parse(&plain).or_else(|_| {
         let digest = ring::digest::digest(&ring::digest::SHA256, plain.as_bytes());
-        let hex: String = digest.as_ref().iter().map(|byte| format!("{byte:02x}")).collect();
-        DeduplicationKey::parse(&format!("ce:sha256:{hex}")).map_err(|error| error.to_string())
+        let mut key = "ce:sha256:".to_owned();
+        for byte in digest.as_ref() {
+            let _ = write!(key, "{byte:02x}");
+        }
+        DeduplicationKey::parse(&key).map_err(|error| error.to_string())
     })
 }
 

@@ -124,6 +124,28 @@ pub struct EventEnvelope {
     pub redelivered: bool,
 }
 
+/// Of an event, what orders and recognises it: much cheaper to read than the whole envelope.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct EventHead {
+    /// Its position in the tenant's log.
+    pub seq: Seq,
+    /// Its identity, by which receivers recognise a repeat.
+    pub id: EventId,
+    /// Whether this consumer was sent the event before and did not acknowledge it in time.
+    #[serde(default)]
+    pub redelivered: bool,
+}
+
+impl EventHead {
+    /// Reads the head of an envelope from its JSON text.
+    ///
+    /// # Errors
+    /// When the text is not an envelope.
+    pub fn parse(text: &RawValue) -> serde_json::Result<Self> {
+        serde_json::from_str(text.get())
+    }
+}
+
 /// [`PayloadRef`] as a client reads it: members that it does not know are ignored.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema, JsonSchema)]
 pub struct EventPayloadRef {

@@ -1,5 +1,7 @@
 //! Reading a publish request: the hot path of intake. Members are typed, payloads stay text.
 
+use serde_json::value::RawValue;
+
 use crate::body::{diagnose, parse_text, push_segment, utf8};
 use crate::payload::check_payload;
 use crate::publish::EventBatch;
@@ -15,26 +17,28 @@ use crate::{Correlation, EventInput, InvalidBody, PublishLimits};
 pub fn parse_publish(bytes: &[u8], limits: &PublishLimits) -> Result<Vec<EventInput>, InvalidBody> {
     let text = utf8(bytes)?;
     if begins_with_events(text) {
-        return parse_text::<EventBatch>(text).and_then(|batch| check_batch(batch.events, limits));
+        let batch = parse_text::<EventBatch>(text)?;
+        return check_batch(batch.events, limits);
     }
     match parse_text::<EventInput>(text) {
         Ok(event) => {
             check_event(&event, limits, String::new)?;
             Ok(vec![event])
         }
-        Err(refusal) if has_member_events(text) => {
-            let batch = diagnose::<EventBatch>(text).map_err(|of_batch| told_as_batch(of_batch, &refusal))?;
+        Err(_) if has_member_events(text) => {
+            let batch = diagnose::<EventBatch>(text).map_err(told_of_batch)?;
             check_batch(batch.events, limits)
         }
         Err(refusal) => Err(refusal),
     }
 }
 
-fn told_as_batch(mut of_batch: InvalidBody, _of_event: &InvalidBody) -> InvalidBody {
-    if of_batch.detail.starts_with("unknown field") {
-        of_batch.detail.push_str("; beside `events` there is no other member");
+/// Says of a batch with other members why they are unknown.
+fn told_of_batch(mut refusal: InvalidBody) -> InvalidBody {
+    if refusal.detail.starts_with("unknown field") {
+        refusal.detail.push_str("; beside `events` there is no other member");
     }
-    of_batch
+    refusal
 }
 
 /// Whether the first member is `events`, as every client writes a batch. A batch written otherwise is found by [`has_member_events`].
@@ -48,7 +52,7 @@ const fn is_space(c: char) -> bool {
 }
 
 fn has_member_events(text: &str) -> bool {
-    type Members<'a> = std::collections::BTreeMap<std::borrow::Cow<'a, str>, serde::de::IgnoredAny>;
+    type Members<'a> = std::collections::BTreeMap<std::borrow::Cow<'a, str>, &'a RawValue>;
     serde_json::from_str::<Members<'_>>(text).is_ok_and(|members| members.contains_key("events"))
 }
 

@@ -27,11 +27,42 @@ pub(crate) fn check_payload(payload: &RawValue, limits: &PublishLimits, place: i
 
 /// What is wrong with a JSON text, or nothing.
 fn fault(text: &str, max_depth: usize) -> Option<String> {
+    if surely_fine(text.as_bytes(), max_depth) {
+        return None;
+    }
     if let Err(error) = check_json_text(text, max_depth) {
         return Some(error.to_string());
     }
     (!numbers_are_finite(text)).then(|| "a number is too large for any reader (IEEE 754)".to_owned())
 }
+
+/// Clears most texts without reading them in order: no escape that could be NUL or a surrogate, too few braces and brackets to nest too
+/// deeply, no exponent and no very long number. Each look is one that the compiler makes wide.
+fn surely_fine(bytes: &[u8], max_depth: usize) -> bool {
+    count(bytes, |b| matches!(b, b'{' | b'[')) <= max_depth
+        && !any_pair(bytes, |b, next| b == b'\\' && next == b'u')
+        && !any_pair(bytes, |b, next| b.is_ascii_digit() && next | 0x20 == b'e')
+        && !may_hold_long_number(bytes)
+}
+
+/// How many bytes are `wanted`; summed in pieces that a byte can count.
+fn count(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
+    bytes.chunks(128).map(|piece| usize::from(piece.iter().map(|&b| u8::from(wanted(b))).sum::<u8>())).sum()
+}
+
+/// Whether any two neighbours are `wanted`; does not stop early, so that it can be wide.
+fn any_pair(bytes: &[u8], wanted: impl Fn(u8, u8) -> bool) -> bool {
+    bytes.iter().zip(bytes.get(1..).unwrap_or_default()).fold(false, |any, (&b, &next)| any | wanted(b, next))
+}
+
+/// A number of [`SHORT`] characters or more covers two neighbours of any sample taken at every third of that length.
+fn may_hold_long_number(bytes: &[u8]) -> bool {
+    let samples = || bytes.iter().step_by(SHORT / 3).map(u8::is_ascii_digit);
+    samples().zip(samples().skip(1)).any(|(here, next)| here && next)
+}
+
+/// Numbers of fewer characters and without an exponent are finite (the largest has 309 digits).
+const SHORT: usize = 300;
 
 /// Whether every number of a valid JSON text stays finite when it is read. Readers fail on others, or read infinity.
 fn numbers_are_finite(text: &str) -> bool {
@@ -72,7 +103,6 @@ fn number_length(rest: &[u8]) -> usize {
 
 /// Short numbers without an exponent are finite without a look at their value.
 fn is_finite(number: &str) -> bool {
-    const SHORT: usize = 300;
     (number.len() < SHORT && !number.bytes().any(|b| matches!(b, b'e' | b'E'))) || number.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
@@ -99,5 +129,35 @@ fn faulty_child(value: &RawValue, depth: usize) -> Option<(String, Box<RawValue>
             elements.into_iter().enumerate().find(|(_, child)| faulty(child)).map(|(index, child)| (index.to_string(), child.to_owned()))
         }
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{fault, numbers_are_finite, surely_fine};
+    use domain::check_json_text;
+
+    fn slow_fault(text: &str, max_depth: usize) -> bool {
+        check_json_text(text, max_depth).is_err() || !numbers_are_finite(text)
+    }
+
+    #[test]
+    fn what_is_cleared_at_a_glance_is_fine_when_read() {
+        let long = |digits: usize, before: usize| format!(r#"{{"{}":{}}}"#, "k".repeat(before), "9".repeat(digits));
+        let mut texts: Vec<String> =
+            ["{}", r#"{"a":"\\u0000"}"#, r#"{"a":"\u0000"}"#, r#"{"a":1e999}"#, r#"{"a":1E5}"#, "[[[[]]]]"].map(str::to_owned).into();
+        for digits in [299, 300, 308, 309, 310, 400] {
+            texts.extend((0..220).map(|before| long(digits, before)));
+        }
+        let mut cleared = 0;
+        for text in &texts {
+            for max_depth in [1, 3, 4] {
+                let fine = surely_fine(text.as_bytes(), max_depth);
+                cleared += usize::from(fine);
+                assert!(!(fine && slow_fault(text, max_depth)), "{text} at {max_depth}");
+                assert_eq!(fault(text, max_depth).is_some(), slow_fault(text, max_depth), "{text} at {max_depth}");
+            }
+        }
+        assert!(cleared > 0);
     }
 }

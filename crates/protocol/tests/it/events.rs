@@ -2,7 +2,9 @@
 
 use bytes_of::raw;
 use domain::{Actor, ActorKind, Audience, ChannelRef, DeduplicationKey, DeliveryFields, Event, EventOrigin, EventType, Seq};
-use protocol::{Correlation, EnvelopeParts, EventEnvelope, EventPage, Label, PayloadRef, Priority, Summary, encode_body, write_event_page};
+use protocol::{
+    Correlation, EnvelopeParts, EventEnvelope, EventHead, EventPage, Label, PayloadRef, Priority, Summary, encode_body, write_event_page,
+};
 use serde_json::value::RawValue;
 
 use crate::golden::{at, check, epoch, event_id, principal, read, seq};
@@ -76,6 +78,9 @@ fn an_envelope_reads_back_as_it_was_made() {
     let again = String::from_utf8(event.envelope(DeliveryFields { redelivered: true }).to_vec()).unwrap();
     check("event/envelope_redelivered.json", &again);
     assert!(EventEnvelope::parse(&raw(&again)).unwrap().redelivered);
+    for (text, redelivered) in [(text, false), (again, true)] {
+        assert_eq!(EventHead::parse(&raw(&text)).unwrap(), EventHead { seq: seq(184_392), id: event_id(), redelivered });
+    }
 }
 
 #[test]

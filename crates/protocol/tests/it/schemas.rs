@@ -89,7 +89,7 @@ fn nulls(value: &Value, place: &str, found: &mut Vec<String>) {
     match value {
         Value::Object(members) => members.iter().for_each(|(name, member)| nulls(member, &format!("{place}/{name}"), found)),
         Value::Array(elements) => {
-            elements.iter().enumerate().for_each(|(index, element)| nulls(element, &format!("{place}/{index}"), found))
+            elements.iter().enumerate().for_each(|(index, element)| nulls(element, &format!("{place}/{index}"), found));
         }
         _ => {}
     }
