@@ -1,0 +1,23 @@
+//! What was measured, for people and for programs.
+
+mod line;
+mod print;
+mod table;
+
+pub(crate) use line::{Line, Target, Unit};
+pub(crate) use print::{failed, progress, show, write};
+
+use std::time::Duration;
+
+/// Everything that a run measured.
+#[derive(Debug)]
+pub(crate) struct Report {
+    /// Whether it was a smoke run, whose figures mean little.
+    pub(crate) quick: bool,
+    /// Rounds of each row.
+    pub(crate) rounds: usize,
+    /// How long one measurement took.
+    pub(crate) window: Duration,
+    /// The figures.
+    pub(crate) lines: Vec<Line>,
+}

@@ -1,0 +1,155 @@
+//! `deliver`: from the write of a publish to the read of its dispatch, at a rate that leaves the server time to breathe.
+
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use tokio::task::JoinSet;
+
+use super::RowName;
+use crate::bench::Bench;
+use crate::failure::Failure;
+use crate::ground::{Ground, PAYLOAD_BYTES, event};
+use crate::report::{Line, Target, Unit};
+use crate::statistics::Latencies;
+use crate::wire::{Follower, HttpConnection, Request, WireError, ack_frame, dispatched_seq};
+
+/// Events a second, all publishers together.
+const RATE: u32 = 500;
+/// Connections that take turns, so that one slow answer delays no other event.
+const PUBLISHERS: u32 = 10;
+/// Digits of a stamp: nanoseconds since the round began.
+const STAMP: usize = 20;
+/// What a dispatch ends with, behind the stamp: text, payload, envelope and frame close.
+const END: &[u8] = br#""}}}"#;
+/// How long after its publication the last event may come.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+pub(super) fn run(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
+    let server = ground.serve(&[])?;
+    let rounds = bench.each_round(RowName::Deliver, |_| {
+        bench.measure("delivery", one_round(server.address, ground.producer.clone(), &ground.reader, bench.window))
+    })?;
+    server.stop()?;
+    let percentile = |percent| rounds.iter().map(|latencies| latencies.percentile(percent)).collect();
+    let nats = Target::AtMost(0.000_43, "NATS sync always, seen");
+    Ok(vec![
+        Line::new(RowName::Deliver, "p50", Unit::Seconds, percentile(50.0)).target(nats),
+        Line::new(RowName::Deliver, "p99", Unit::Seconds, percentile(99.0)).target(Target::AtMost(0.002, "")),
+    ])
+}
+
+async fn one_round(address: SocketAddr, producer: String, reader: &str, window: Duration) -> Result<Latencies, Failure> {
+    let mut follower = Follower::live(address, reader, "deliver").await?;
+    let origin = Instant::now();
+    let mut publishers = JoinSet::new();
+    for number in 0..PUBLISHERS {
+        let connection = HttpConnection::connect(address).await?;
+        publishers.spawn(publish(connection, Stamped::new(&producer), number, origin, window));
+    }
+    let (mut latencies, mut seen, mut published) = (Latencies::new(), 0, None);
+    loop {
+        tokio::select! {
+            received = receive(&mut follower, origin, &mut latencies) => seen += received?,
+            counted = all(&mut publishers), if published.is_none() => published = Some(counted?),
+            () = tokio::time::sleep(PATIENCE) => return Err(Failure::Late("the dispatch of a published event")),
+        }
+        if published == Some(seen) {
+            return Ok(latencies);
+        }
+    }
+}
+
+/// How many events the publishers have sent when they are done.
+async fn all(publishers: &mut JoinSet<Result<u64, WireError>>) -> Result<u64, Failure> {
+    let mut sent = 0;
+    while let Some(ended) = publishers.join_next().await {
+        sent += ended.map_err(|_| Failure::Wrong("a publisher panicked".to_owned()))??;
+    }
+    Ok(sent)
+}
+
+/// Publishes on its own beat until the window ends, and says how often.
+async fn publish(
+    mut connection: HttpConnection,
+    mut request: Stamped,
+    number: u32,
+    origin: Instant,
+    window: Duration,
+) -> Result<u64, WireError> {
+    let step = Duration::from_secs(1) / RATE;
+    let (mut due, mut sent) = (step * number, 0);
+    while due < window {
+        tokio::time::sleep_until((origin + due).into()).await;
+        connection.call(request.stamped(origin.elapsed())).await?.success()?;
+        sent += 1;
+        due += step * PUBLISHERS;
+    }
+    Ok(sent)
+}
+
+/// Reads once, acknowledges each event, and counts them.
+async fn receive(follower: &mut Follower, origin: Instant, latencies: &mut Latencies) -> Result<u64, Failure> {
+    let (mut events, mut odd) = (0, false);
+    let received = follower.socket.receive(|text, outbox| {
+        let now = origin.elapsed();
+        let Some(seq) = dispatched_seq(text) else { return };
+        events += 1;
+        outbox.text(&ack_frame(seq));
+        match stamp(text) {
+            Some(sent) => latencies.record(now.saturating_sub(sent)),
+            None => odd = true,
+        }
+    });
+    received.await?;
+    if odd { Err(Failure::Wrong("an event came without its stamp".to_owned())) } else { Ok(events) }
+}
+
+/// The stamp of a dispatched event.
+fn stamp(text: &[u8]) -> Option<Duration> {
+    let (_, digits) = text.strip_suffix(END)?.split_last_chunk::<STAMP>()?;
+    std::str::from_utf8(digits).ok()?.parse().ok().map(Duration::from_nanos)
+}
+
+/// A rendered request with a place for the time.
+struct Stamped {
+    bytes: Vec<u8>,
+}
+
+impl Stamped {
+    fn new(token: &str) -> Self {
+        let filling = PAYLOAD_BYTES - r#"{"text":""}"#.len() - STAMP;
+        let event = event(&format!("{}{}", "x".repeat(filling), "0".repeat(STAMP)));
+        Self { bytes: Request::new("POST", "/v1/events").bearer(token).json(event).render() }
+    }
+
+    fn stamped(&mut self, now: Duration) -> &[u8] {
+        let digits = format!("{:0STAMP$}", now.as_nanos());
+        // An event ends as a dispatch does, without the frame's brace.
+        let end = self.bytes.len() - (END.len() - 1);
+        if let Some(place) = self.bytes.get_mut(end - STAMP..end) {
+            place.copy_from_slice(digits.as_bytes());
+        }
+        &self.bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::{Stamped, stamp};
+
+    #[test]
+    fn the_stamp_of_a_request_is_found_in_its_dispatch() {
+        let mut request = Stamped::new("token");
+        for nanoseconds in [0, 7, 1_234_567_890_123] {
+            let now = Duration::from_nanos(nanoseconds);
+            let request = String::from_utf8(request.stamped(now).to_vec()).unwrap();
+            let (_, payload) = request.split_once(r#""payload":"#).unwrap();
+            let dispatch = format!(r#"{{"op":"dispatch","event":{{"seq":1,"payload":{payload}}}"#);
+            assert!(serde_json::from_str::<serde_json::Value>(&dispatch).is_ok(), "{dispatch}");
+            assert_eq!(stamp(dispatch.as_bytes()), Some(now));
+        }
+        assert_eq!(stamp(br#"{"op":"cursor","seq":1}"#), None);
+    }
+}

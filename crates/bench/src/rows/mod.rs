@@ -1,0 +1,94 @@
+//! The rows: one file each, with what it measures and against what.
+
+mod catch_up;
+mod deliver;
+mod fan_out;
+mod floors;
+mod idle;
+mod load;
+mod publish;
+mod rest;
+mod start;
+
+use std::fmt;
+
+use clap::ValueEnum;
+
+use crate::bench::Bench;
+use crate::failure::Failure;
+use crate::ground::Ground;
+use crate::report::Line;
+
+/// A row, by the name on the command line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowName {
+    /// The floors alone
+    Floors,
+    /// Single events over 64 connections
+    Publish,
+    /// 100 events in each request over 8 connections
+    PublishBatch,
+    /// Publish to dispatch at 500 events a second
+    Deliver,
+    /// A consumer far behind the head
+    CatchUp,
+    /// 1,000 consumers near the head
+    FanOut,
+    /// Poll and acknowledge over REST
+    Rest,
+    /// 10,000 consumers and 1,000 event streams with nothing to do
+    Idle,
+    /// From the start of the process to ready
+    Start,
+}
+
+impl RowName {
+    /// All rows in the order in which they are measured.
+    pub(crate) const ALL: [Self; 9] =
+        [Self::Floors, Self::Publish, Self::PublishBatch, Self::Deliver, Self::CatchUp, Self::FanOut, Self::Rest, Self::Idle, Self::Start];
+
+    /// Whether it runs on a prepared data directory.
+    pub(crate) fn needs_ground(self) -> bool {
+        self != Self::Floors
+    }
+}
+
+impl fmt::Display for RowName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned());
+        f.pad(&name)
+    }
+}
+
+/// Measures a row.
+pub(crate) fn run(row: RowName, bench: &Bench, ground: Option<&Ground>) -> Result<Vec<Line>, Failure> {
+    let Some(ground) = ground else { return floors::run(bench) };
+    match row {
+        RowName::Floors => floors::run(bench),
+        RowName::Publish => publish::single(bench, ground),
+        RowName::PublishBatch => publish::batches(bench, ground),
+        RowName::Deliver => deliver::run(bench, ground),
+        RowName::CatchUp => catch_up::run(bench, ground),
+        RowName::FanOut => fan_out::run(bench, ground),
+        RowName::Rest => rest::run(bench, ground),
+        RowName::Idle => idle::run(bench, ground),
+        RowName::Start => start::run(bench, ground),
+    }
+}
+
+/// Takes apart pairs of a floor and a figure.
+fn unzip<T>(rounds: Vec<(f64, T)>) -> (Vec<f64>, Vec<T>) {
+    rounds.into_iter().unzip()
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::ValueEnum;
+
+    use super::RowName;
+
+    #[test]
+    fn every_row_that_can_be_named_is_in_a_full_run() {
+        assert_eq!(RowName::value_variants(), RowName::ALL);
+    }
+}

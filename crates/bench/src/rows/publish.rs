@@ -1,0 +1,64 @@
+//! `publish` and `publish-batch`: events that are durable when they are answered, beside rows of the same size in a bare transaction.
+
+use super::load::{Answered, closed_loop};
+use super::{RowName, unzip};
+use crate::bench::Bench;
+use crate::failure::Failure;
+use crate::floor::AppendFloor;
+use crate::ground::{Ground, PAYLOAD_BYTES};
+use crate::report::{Line, Target, Unit};
+
+/// Six times what NATS JetStream with `sync always` was seen to take.
+const SIX_TIMES_NATS: Target = Target::AtLeast(46_200.0, "6 × NATS sync always, 7.7 k/s seen");
+
+/// How events are published.
+struct Shape {
+    row: RowName,
+    connections: usize,
+    events: usize,
+    floor: &'static str,
+    group: usize,
+    share: f64,
+}
+
+/// Single events over 64 connections.
+pub(super) fn single(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
+    let shape = Shape { row: RowName::Publish, connections: 64, events: 1, floor: "group commit of 64", group: 64, share: 0.4 };
+    let (floors, answers) = measure(bench, ground, &shape)?;
+    let rates: Vec<f64> = answers.iter().map(|answered| answered.rate).collect();
+    let mut lines = vec![
+        Line::new(shape.row, "events", Unit::PerSecond, rates.clone()).over(shape.floor, floors).target(Target::OfFloor(shape.share)),
+        Line::new(shape.row, "events", Unit::PerSecond, rates).target(SIX_TIMES_NATS),
+    ];
+    lines.extend(latencies(shape.row, &answers, Target::AtMost(0.005, "")));
+    Ok(lines)
+}
+
+/// 100 events in each request over 8 connections.
+pub(super) fn batches(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
+    let shape = Shape { row: RowName::PublishBatch, connections: 8, events: 100, floor: "append of 100", group: 100, share: 0.6 };
+    let (floors, answers) = measure(bench, ground, &shape)?;
+    let rates = answers.iter().map(|answered| answered.rate * shape.events as f64).collect();
+    let mut lines =
+        vec![Line::new(shape.row, "events", Unit::PerSecond, rates).over(shape.floor, floors).target(Target::OfFloor(shape.share))];
+    lines.extend(latencies(shape.row, &answers, Target::None));
+    Ok(lines)
+}
+
+fn measure(bench: &Bench, ground: &Ground, shape: &Shape) -> Result<(Vec<f64>, Vec<Answered>), Failure> {
+    let server = ground.serve(&[])?;
+    let request = ground.publish_request(shape.events);
+    let mut floor = AppendFloor::open(&bench.directory, PAYLOAD_BYTES)?;
+    let rounds = bench.each_round(shape.row, |_| {
+        let floor = floor.rate(shape.group, bench.window)?;
+        let load = closed_loop(server.address, request.clone(), shape.connections, bench.window);
+        Ok((floor, bench.measure("publishing", load)?))
+    })?;
+    server.stop()?;
+    Ok(unzip(rounds))
+}
+
+fn latencies(row: RowName, answers: &[Answered], target: Target) -> [Line; 2] {
+    let percentile = |percent| answers.iter().map(|answered| answered.latencies.percentile(percent)).collect();
+    [Line::new(row, "p50", Unit::Seconds, percentile(50.0)), Line::new(row, "p99", Unit::Seconds, percentile(99.0)).target(target)]
+}
