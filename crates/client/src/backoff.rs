@@ -64,7 +64,7 @@ pub(crate) fn jitter(ceiling: Duration) -> Duration {
 }
 
 fn scaled(ceiling: Duration, random: u64) -> Duration {
-    let nanos = u128::from(random) * ceiling.as_nanos() >> 64;
+    let nanos = (u128::from(random) * ceiling.as_nanos()) >> 64;
     Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
 }
 
@@ -86,8 +86,8 @@ mod tests {
     const OPTIONS: BackoffOptions =
         BackoffOptions { base: Duration::from_secs(1), cap: Duration::from_secs(10), stable_after: Duration::from_secs(5) };
 
-    fn seconds(pauses: impl IntoIterator<Item = Duration>) -> Vec<u64> {
-        pauses.into_iter().map(|pause| pause.as_secs_f64().round() as u64).collect()
+    fn seconds(pauses: impl IntoIterator<Item = Duration>) -> Vec<u128> {
+        pauses.into_iter().map(|pause| (pause.as_millis() + 500) / 1000).collect()
     }
 
     #[test]

@@ -109,9 +109,8 @@ impl ClientError {
         match self {
             Self::Problem { problem, .. } => retry_of(problem),
             Self::Unreachable(_) => Retry::Harmless,
-            Self::Transport(_) | Self::Timeout { .. } => Retry::IfIdempotent,
-            // What stands between answers so while the server restarts.
-            Self::Unexpected { status: 502..=504, .. } => Retry::IfIdempotent,
+            // What stands between answers 502 to 504 while the server restarts.
+            Self::Transport(_) | Self::Timeout { .. } | Self::Unexpected { status: 502..=504, .. } => Retry::IfIdempotent,
             Self::Unexpected { .. } | Self::Decode(_) | Self::Encode(_) | Self::TooLarge { .. } => Retry::Never,
         }
     }
@@ -122,9 +121,8 @@ fn retry_of(problem: &Problem) -> Retry {
     match problem.code.known() {
         Some(ProblemCode::RateLimited | ProblemCode::Overloaded | ProblemCode::StorageFull) => Retry::Harmless,
         Some(ProblemCode::InDoubt | ProblemCode::Internal | ProblemCode::Unavailable | ProblemCode::RequestTimeout) => Retry::IfIdempotent,
-        Some(_) => Retry::Never,
         None if matches!(problem.status, 429 | 500..=599) => Retry::IfIdempotent,
-        None => Retry::Never,
+        Some(_) | None => Retry::Never,
     }
 }
 
@@ -156,7 +154,8 @@ mod tests {
 
     #[test]
     fn a_refusal_reads_as_one_line_with_code_place_and_request() {
-        let problem = Problem::new(ProblemCode::Forbidden, "agents only", "req-1").with_pointer("/x").with_reason(Reason::SubjectKindNotAllowed);
+        let problem =
+            Problem::new(ProblemCode::Forbidden, "agents only", "req-1").with_pointer("/x").with_reason(Reason::SubjectKindNotAllowed);
         assert_eq!(refusal(problem).to_string(), "agents only (at /x) [forbidden, subject_kind_not_allowed, request req-1]");
     }
 

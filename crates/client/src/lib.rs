@@ -4,7 +4,7 @@
 //! puts none into an address.
 //!
 //! ```no_run
-//! use client::{Client, ClientOptions, ConsumerOptions};
+//! use doorstep_client::{Client, ClientOptions, ConsumerOptions};
 //! use protocol::Secret;
 //!
 //! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
@@ -32,9 +32,7 @@ use std::sync::Arc;
 
 pub use address::InvalidAddress;
 pub use backoff::{Backoff, BackoffOptions};
-pub use consumer::{
-    Connected, Consumer, ConsumerBuilder, ConsumerError, ConsumerOptions, Delivery, Link, NotHandedOut, ReaderOptions,
-};
+pub use consumer::{Connected, Consumer, ConsumerBuilder, ConsumerError, ConsumerOptions, Delivery, Link, NotHandedOut, ReaderOptions};
 pub use domain::{
     ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, Seq, SpaceId, SyncEpoch,
     TenantId, Timestamp, TokenId,

@@ -93,7 +93,7 @@ impl Transport {
     async fn exchange(&self, call: Call) -> Result<(StatusCode, Bytes), ClientError> {
         let waited = call.timeout;
         let work = async {
-            let response = self.request(&self.rest, call).send().await.map_err(|error| failure(error, waited))?;
+            let response = Self::request(&self.rest, call).send().await.map_err(|error| failure(error, waited))?;
             let status = response.status();
             if !status.is_success() {
                 return Err(self.refusal(response).await);
@@ -108,7 +108,7 @@ impl Transport {
         let call = self.call(Method::GET, &["v1", "gateway"]);
         let waited = call.timeout;
         let work = async {
-            let response = self.request(&self.upgrade, call).headers(headers).send().await.map_err(|error| failure(error, waited))?;
+            let response = Self::request(&self.upgrade, call).headers(headers).send().await.map_err(|error| failure(error, waited))?;
             match response.status() {
                 StatusCode::SWITCHING_PROTOCOLS => Ok(response),
                 status if status.is_success() => {
@@ -120,7 +120,7 @@ impl Transport {
         tokio::time::timeout(waited, work).await.unwrap_or(Err(ClientError::Timeout { waited }))
     }
 
-    fn request(&self, client: &reqwest::Client, call: Call) -> reqwest::RequestBuilder {
+    fn request(client: &reqwest::Client, call: Call) -> reqwest::RequestBuilder {
         let mut request = client.request(call.method, call.url);
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);

@@ -46,11 +46,16 @@ impl Delivery {
 }
 
 /// Tells the books when the application lets go.
-#[derive(Debug)]
 struct Ticket {
     seq: Seq,
     generation: Generation,
     shared: Arc<Shared>,
+}
+
+impl std::fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Ticket").field("seq", &self.seq).finish_non_exhaustive()
+    }
 }
 
 impl Drop for Ticket {

@@ -175,8 +175,7 @@ impl<'a> Drive<'a> {
         let Incoming::Frame(frame) = incoming else { return Ok(()) };
         match frame {
             ServerFrame::Dispatch(dispatch) => {
-                let event =
-                    EventEnvelope::parse(&dispatch.event).map_err(|error| End::Unreadable(format!("not an event: {error}")))?;
+                let event = EventEnvelope::parse(&dispatch.event).map_err(|error| End::Unreadable(format!("not an event: {error}")))?;
                 match self.engine.subject {
                     Subject::Consumer => {
                         self.engine.shared.arrived(event, dispatch.event);

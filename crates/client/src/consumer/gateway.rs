@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Seq, SessionId, SyncEpoch};
-use protocol::{ClientFrame, Hello, Identify, PROTOCOL, Ready, ResyncReason, Resume, Resumed, ServerFrame};
+use protocol::{ClientFrame, Hello, Identify, PROTOCOL, Ready, Resume, Resumed, ResyncReason, ServerFrame};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 

@@ -151,9 +151,8 @@ mod tests {
 
     #[test]
     fn a_refusal_for_good_is_terminal_and_an_overload_is_not() {
-        let refusal = |code, retry_after| {
-            End::Refused(ClientError::Problem { problem: Box::new(Problem::new(code, "x", "r")), retry_after })
-        };
+        let refusal =
+            |code, retry_after| End::Refused(ClientError::Problem { problem: Box::new(Problem::new(code, "x", "r")), retry_after });
         assert!(matches!(verdict(refusal(ProblemCode::Unauthenticated, None)), Next::Stop(Some(ConsumerError::Refused(_)))));
         let wait = Duration::from_secs(7);
         let Next::Again { pause, .. } = verdict(refusal(ProblemCode::Overloaded, Some(wait))) else { panic!("it is tried again") };

@@ -143,7 +143,11 @@ impl Poller {
         self.polls.not_before = Instant::now();
         if self.epoch.is_some_and(|epoch| epoch != page.sync_epoch) {
             // The log has another history. What waits and `after` belong to the old one; what is left of it comes again.
-            let position = page.events.first().and_then(|first| EventEnvelope::parse(first).ok()).map_or(page.next_cursor, |event| event.seq.previous());
+            let position = page
+                .events
+                .first()
+                .and_then(|first| EventEnvelope::parse(first).ok())
+                .map_or(page.next_cursor, |event| event.seq.previous());
             self.begin_epoch(page.sync_epoch, position, None);
         }
         self.epoch = Some(page.sync_epoch);
@@ -151,8 +155,8 @@ impl Poller {
             self.polls.not_before += IDLE_PAUSE;
         }
         for raw in page.events {
-            let event = EventEnvelope::parse(&raw)
-                .map_err(|error| ConsumerError::Unreadable { cause: format!("not an event: {error}") })?;
+            let event =
+                EventEnvelope::parse(&raw).map_err(|error| ConsumerError::Unreadable { cause: format!("not an event: {error}") })?;
             self.shared.arrived(event, raw);
         }
         if !page.unproven {
@@ -209,8 +213,7 @@ impl Poller {
             return None;
         };
         let (_, generation) = self.shared.sent();
-        let (transport, name, ack) =
-            (Arc::clone(&self.transport), self.options.name.clone(), ConsumerAck { seq, sync_epoch: self.epoch });
+        let (transport, name, ack) = (Arc::clone(&self.transport), self.options.name.clone(), ConsumerAck { seq, sync_epoch: self.epoch });
         Some(Box::pin(async move { (rest::ack_consumer(&transport, &name, ack).await, generation) }))
     }
 

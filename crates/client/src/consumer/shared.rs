@@ -55,8 +55,15 @@ struct State {
 
 #[derive(Debug)]
 enum Queued {
-    Event { event: EventEnvelope, raw: Box<RawValue>, generation: Generation },
+    Event(Box<Waiting>),
     Notice(ConsumerError),
+}
+
+#[derive(Debug)]
+struct Waiting {
+    event: EventEnvelope,
+    raw: Box<RawValue>,
+    generation: Generation,
 }
 
 /// What the connection has to tell the server.
@@ -101,8 +108,9 @@ impl Shared {
             (state.pop(), state.ended)
         };
         match queued {
-            Some(Queued::Event { event, raw, generation }) => {
+            Some(Queued::Event(waiting)) => {
                 self.connection.notify_one();
+                let Waiting { event, raw, generation } = *waiting;
                 Poll::Ready(Some(Ok(Delivery::new(event, raw, generation, Arc::clone(self)))))
             }
             Some(Queued::Notice(error)) => Poll::Ready(Some(Err(error))),
@@ -299,14 +307,14 @@ impl State {
         self.events += 1;
         self.bytes += raw.get().len();
         let generation = self.ledger.generation();
-        self.queue.push_back(Queued::Event { event, raw, generation });
+        self.queue.push_back(Queued::Event(Box::new(Waiting { event, raw, generation })));
     }
 
     fn pop(&mut self) -> Option<Queued> {
         let queued = self.queue.pop_front();
-        if let Some(Queued::Event { raw, .. }) = &queued {
+        if let Some(Queued::Event(waiting)) = &queued {
             self.events = self.events.saturating_sub(1);
-            self.bytes = self.bytes.saturating_sub(raw.get().len());
+            self.bytes = self.bytes.saturating_sub(waiting.raw.get().len());
         }
         queued
     }

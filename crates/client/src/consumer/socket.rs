@@ -5,14 +5,16 @@ use std::time::Duration;
 use futures_util::{SinkExt as _, StreamExt as _};
 use protocol::{ClientFrame, ServerFrame};
 use reqwest::Upgraded;
-use reqwest::header::{CONNECTION, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE};
+use reqwest::header::{
+    CONNECTION, HeaderMap, HeaderName, HeaderValue, SEC_WEBSOCKET_ACCEPT, SEC_WEBSOCKET_KEY, SEC_WEBSOCKET_VERSION, UPGRADE,
+};
 use tokio_tungstenite::WebSocketStream;
+use tokio_tungstenite::tungstenite::Error;
+use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 use tokio_tungstenite::tungstenite::handshake::client::generate_key;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode as WireCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
-use tokio_tungstenite::tungstenite::Error;
-use tokio_tungstenite::tungstenite::error::{CapacityError, ProtocolError};
 
 use super::judge::{End, with_sources};
 use crate::ClientError;
@@ -128,9 +130,7 @@ impl Socket {
 
 fn end_of(error: &Error) -> End {
     match error {
-        Error::ConnectionClosed | Error::AlreadyClosed | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => {
-            End::Closed(None)
-        }
+        Error::ConnectionClosed | Error::AlreadyClosed | Error::Protocol(ProtocolError::ResetWithoutClosingHandshake) => End::Closed(None),
         Error::Capacity(CapacityError::MessageTooLong { size, max_size }) => {
             End::Unreadable(format!("a frame of {size} bytes; this client reads at most {max_size}"))
         }

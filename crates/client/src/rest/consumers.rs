@@ -27,7 +27,13 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`]; `resync_required` when events were missed.
-    pub async fn poll_events(&self, consumer: &ConsumerName, limit: u32, wait: Duration, after: Option<Seq>) -> Result<EventPage, ClientError> {
+    pub async fn poll_events(
+        &self,
+        consumer: &ConsumerName,
+        limit: u32,
+        wait: Duration,
+        after: Option<Seq>,
+    ) -> Result<EventPage, ClientError> {
         poll_consumer(&self.transport, consumer, limit, wait, after, None).await
     }
 

@@ -12,7 +12,12 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`]; `resync_required` when the position cannot be served.
-    pub async fn list_events(&self, after: Option<Seq>, limit: Option<u32>, sync_epoch: Option<SyncEpoch>) -> Result<EventPage, ClientError> {
+    pub async fn list_events(
+        &self,
+        after: Option<Seq>,
+        limit: Option<u32>,
+        sync_epoch: Option<SyncEpoch>,
+    ) -> Result<EventPage, ClientError> {
         list(&self.transport, after, limit, sync_epoch).await
     }
 }

@@ -8,7 +8,7 @@ use reqwest::Method;
 use crate::{Client, ClientError};
 
 /// How long a backup may take: it reads and writes the whole store.
-const BACKUP_TIME: Duration = Duration::from_secs(6 * 3600);
+const BACKUP_TIME: Duration = Duration::from_hours(6);
 
 /// How a server is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
