@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use agents::ConsumerApi;
 use async_trait::async_trait;
-use authz::Authorizer;
+use authz::{Admin, Authorizer};
 use bytes::Bytes;
 use domain::{Clock, IdGenerator, StoreError};
 use gateway::{EventReader, Gateway};
+use intake::Publisher;
 use protocol::admin::BackupReport;
 use tokio_util::task::TaskTracker;
 
@@ -20,6 +21,10 @@ use crate::metrics::{HttpMetrics, MetricSource};
 pub struct Services {
     /// Who calls, and whether they may.
     pub authorizer: Arc<Authorizer>,
+    /// The administration.
+    pub admin: Admin,
+    /// How events enter.
+    pub publisher: Publisher,
     /// The REST use cases of consumers.
     pub consumers: Arc<ConsumerApi>,
     /// Reading for people and apps.

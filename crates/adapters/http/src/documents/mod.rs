@@ -14,6 +14,7 @@ pub fn openapi() -> OpenApi {
 }
 
 pub(crate) use openapi::base;
+pub(crate) use problems::WRITING;
 
 /// The document as it is served.
 pub(crate) fn openapi_text(collected: OpenApi) -> String {

@@ -18,6 +18,7 @@ pub struct HttpMetrics {
     refused: AtomicU64,
     waited_events: AtomicU64,
     waited_timeout: AtomicU64,
+    commits: Histogram,
 }
 
 const METHODS: [Method; 5] = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE];
@@ -65,6 +66,10 @@ impl HttpMetrics {
         self.refused.fetch_add(1, Ordering::Relaxed);
     }
 
+    pub(crate) fn committed(&self, elapsed: Duration) {
+        self.commits.observe(elapsed);
+    }
+
     pub(crate) fn waited(&self, with_events: bool) {
         let counter = if with_events { &self.waited_events } else { &self.waited_timeout };
         counter.fetch_add(1, Ordering::Relaxed);
@@ -80,6 +85,7 @@ impl MetricSource for HttpMetrics {
         }
         samples.gauge(Metric::HttpConnections, &[], self.connections.load(Ordering::Relaxed) as f64);
         samples.counter(Metric::HttpConnectionsRefused, &[], self.refused.load(Ordering::Relaxed));
+        samples.histogram(Metric::PublishCommitSeconds, &[], self.commits.snapshot());
         samples.counter(Metric::LongPolls, &[("outcome", "events")], self.waited_events.load(Ordering::Relaxed));
         samples.counter(Metric::LongPolls, &[("outcome", "timeout")], self.waited_timeout.load(Ordering::Relaxed));
     }

@@ -3,9 +3,10 @@
 use std::time::Duration;
 
 use agents::{AckRefused, ConsumerError};
-use authz::{AuthenticationError, Denied, DeniedReason};
+use authz::{AdminError, AuthenticationError, Denied, DeniedReason};
 use domain::StoreError;
 use gateway::{ReadError, Resync};
+use intake::ScheduleError;
 use protocol::{InvalidBody, ProblemCode, Reason, ResyncReason};
 
 use super::Refusal;
@@ -114,6 +115,39 @@ impl From<ConsumerError> for Refusal {
             ConsumerError::ShuttingDown => Self::new(ProblemCode::Unavailable, "the server is stopping"),
             ConsumerError::Store(error) => error.into(),
             other => Self::internal(other),
+        }
+    }
+}
+
+impl From<AdminError> for Refusal {
+    fn from(error: AdminError) -> Self {
+        match error {
+            AdminError::Denied(denied) => denied.into(),
+            AdminError::Invalid { pointer, detail } => Self::invalid(pointer, detail),
+            AdminError::NotFound => not_found(),
+            AdminError::AlreadyExists => Self::new(ProblemCode::AlreadyExists, "something with this name exists already"),
+            AdminError::LimitReached(key) => Self::new(ProblemCode::LimitReached, format!("the ceiling {key} is reached")),
+            AdminError::LastOwner => {
+                Self::new(ProblemCode::StateConflict, "it is the tenant's last enabled owner").with_reason(Reason::LastOwner)
+            }
+            AdminError::IdempotencyConflict => {
+                Self::new(ProblemCode::IdempotencyConflict, "this key was used for another request").at("#header/idempotency-key")
+            }
+            AdminError::Random => Self::internal(error),
+            AdminError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<ScheduleError> for Refusal {
+    fn from(error: ScheduleError) -> Self {
+        match error {
+            ScheduleError::Denied(denied) => denied.into(),
+            ScheduleError::NotFound => not_found(),
+            ScheduleError::AlreadyPromoted => {
+                Self::new(ProblemCode::StateConflict, "the event has just been appended").with_reason(Reason::AlreadyPromoted)
+            }
+            ScheduleError::Store(error) => error.into(),
         }
     }
 }

@@ -1,10 +1,16 @@
 //! Every operation, one file each: what it reads, what it answers, how it is documented.
 
+mod access;
+mod audit;
 mod consumers;
+mod creating;
 mod events;
 mod gateway;
+mod identity;
+mod listing;
 mod operation;
 mod reply;
+mod tenants;
 
 use utoipa_axum::router::OpenApiRouter;
 
@@ -17,5 +23,9 @@ pub(crate) fn all() -> OpenApiRouter<ApiState> {
         .merge(events::routes())
         .merge(consumers::routes())
         .merge(gateway::routes())
+        .merge(identity::routes())
+        .merge(access::routes())
+        .merge(tenants::routes())
+        .merge(audit::routes())
         .merge(operation::routes())
 }

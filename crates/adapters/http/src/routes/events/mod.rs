@@ -1,6 +1,9 @@
 //! Events: publish, schedule, read.
 
+mod cancel_scheduled;
 mod list;
+mod list_scheduled;
+mod publish;
 mod sse;
 mod stream;
 
@@ -11,5 +14,9 @@ use crate::services::ApiState;
 
 /// The routes.
 pub(crate) fn routes() -> OpenApiRouter<ApiState> {
-    OpenApiRouter::new().routes(routes!(list::list_events)).routes(routes!(stream::stream_events))
+    OpenApiRouter::new()
+        .routes(routes!(list::list_events, publish::publish_events))
+        .routes(routes!(stream::stream_events))
+        .routes(routes!(list_scheduled::list_scheduled_events))
+        .routes(routes!(cancel_scheduled::cancel_scheduled_event))
 }

@@ -1,6 +1,6 @@
 //! `createBackup`.
 
-use authz::{Action, Target};
+use authz::Action;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
@@ -30,10 +30,10 @@ pub(crate) async fn create_backup(
     Authenticated(caller): Authenticated,
     request: Request,
 ) -> Result<Response, Refusal> {
-    state.authorizer.authorize(&caller, Action::AdminBackup, Target::Instance).await?;
     Query::none(request.uri())?;
     let (parts, body) = request.into_parts();
     let (wanted, _) = parse_json::<BackupRequest>(&parts.headers, body, &state.settings).await?;
+    state.admin.operate(&caller, Action::AdminBackup).await?;
     let report = state.backup.backup(&wanted.path).await?;
     reply::json(StatusCode::CREATED, &report)
 }
