@@ -21,10 +21,39 @@ pub struct InvalidBody {
 }
 
 impl InvalidBody {
-    /// A refusal with `validation_failed`.
+    /// Bytes of a pointer; a longer one is cut to the pointer of an ancestor.
+    pub const MAX_POINTER: usize = 1024;
+    /// Characters of a detail; a longer one is cut.
+    pub const MAX_DETAIL: usize = 300;
+
+    /// A refusal with `validation_failed`. Both texts are cut, since they repeat what somebody sent.
     pub fn new(pointer: impl Into<String>, detail: impl Into<String>) -> Self {
-        Self { code: ProblemCode::ValidationFailed, pointer: pointer.into(), detail: detail.into() }
+        let (pointer, detail) = (ancestor(pointer.into()), cut(detail.into()));
+        Self { code: ProblemCode::ValidationFailed, pointer, detail }
     }
+}
+
+impl InvalidBody {
+    /// The same of a part that lies at `place` in the whole.
+    pub(crate) fn under(self, place: &str) -> Self {
+        Self { pointer: ancestor(format!("{place}{}", self.pointer)), ..self }
+    }
+}
+
+fn ancestor(mut pointer: String) -> String {
+    if pointer.len() > InvalidBody::MAX_POINTER {
+        pointer.truncate(pointer.floor_char_boundary(InvalidBody::MAX_POINTER));
+        pointer.truncate(pointer.rfind('/').unwrap_or_default());
+    }
+    pointer
+}
+
+fn cut(mut detail: String) -> String {
+    if let Some((end, _)) = detail.char_indices().nth(InvalidBody::MAX_DETAIL) {
+        detail.truncate(end);
+        detail.push('…');
+    }
+    detail
 }
 
 /// Reads a request body: one JSON object, UTF-8, no unknown or repeated members (as far as `T` denies them), nothing after it.

@@ -22,6 +22,7 @@ use serde_json::value::RawValue;
 
 use crate::body::{diagnose, push_segment, utf8};
 use crate::parse::{check_count, check_event};
+use crate::payload::check_payload;
 use crate::{Correlation, EventInput, InvalidBody, Label, PublishLimits};
 
 /// How many events a CloudEvents body holds, which its media type says.
@@ -134,7 +135,7 @@ fn read_attributes(text: &str, place: &str) -> Result<BTreeMap<String, Box<RawVa
         Ok(Attributes(members)) => Ok(members),
         Err(_) => match diagnose::<Attributes>(text) {
             Ok(Attributes(members)) => Ok(members),
-            Err(fault) => Err(InvalidBody { pointer: format!("{place}{}", fault.pointer), ..fault }),
+            Err(fault) => Err(fault.under(place)),
         },
     }
 }
@@ -230,7 +231,7 @@ fn payload(source: &mut Source<'_>, limits: &PublishLimits) -> Result<Option<Box
         (Some(_), Some(_)) => return Err(source.fault("data_base64", "`data` and `data_base64` exclude each other")),
         (None, None) => return Ok(None),
         (Some(data), None) if data.get().starts_with('{') => {
-            crate::payload::check_payload(&data, limits, || format!("{}/data", source.place))?;
+            check_payload(&data, limits, || format!("{}/data", source.place))?;
             return Ok(Some(data));
         }
         (Some(data), None) => ("data", data),
@@ -239,9 +240,9 @@ fn payload(source: &mut Source<'_>, limits: &PublishLimits) -> Result<Option<Box
     };
     let wrapped =
         RawValue::from_string(format!("{{\"{name}\":{}}}", value.get())).map_err(|error| source.fault(name, error.to_string()))?;
-    crate::payload::check_payload(&wrapped, limits, String::new).map_err(|fault| InvalidBody {
-        pointer: format!("{}{}", source.place, if fault.pointer.is_empty() { format!("/{name}") } else { fault.pointer }),
-        ..fault
+    check_payload(&wrapped, limits, String::new).map_err(|fault| {
+        let whole = fault.pointer.is_empty();
+        if whole { fault.under(&format!("{}/{name}", source.place)) } else { fault.under(source.place) }
     })?;
     Ok(Some(wrapped))
 }

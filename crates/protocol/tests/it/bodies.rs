@@ -1,8 +1,8 @@
 //! Problems, pages and consumers on the wire, and how bodies are refused.
 
 use protocol::{
-    ConsumerAck, ConsumerHolder, ConsumerItem, ConsumerState, HolderKind, Page, Problem, ProblemCode, PublishResponse, PublishedEvent,
-    PublishedItem, Reason, parse_body,
+    ConsumerAck, ConsumerHolder, ConsumerItem, ConsumerState, HolderKind, InvalidBody, Page, Problem, ProblemCode, PublishResponse,
+    PublishedEvent, PublishedItem, Reason, parse_body,
 };
 
 use crate::golden::{at, both_ways, consumer, epoch, event_id, principal, seq, session_id};
@@ -95,4 +95,20 @@ fn a_refused_body_says_where() {
     }
     assert_eq!(parse_body::<ConsumerAck>(b"{\"seq\":\xff}").unwrap_err().detail, "not UTF-8 at byte 7");
     assert_eq!(parse_body::<ConsumerAck>(b" {\"seq\": 7 } ").unwrap().seq, seq(7));
+}
+
+#[test]
+fn a_refusal_repeats_only_so_much_of_what_was_sent() {
+    let long = "ü".repeat(100_000);
+    for (body, pointer) in [
+        (format!(r#"{{"seq":1,"{long}":1}}"#), ""),
+        (format!(r#"{{"seq":"{long}"}}"#), "/seq"),
+        (format!(r#"{{"seq":1,"sync_epoch":"{long}"}}"#), "/sync_epoch"),
+    ] {
+        let refusal = parse_body::<ConsumerAck>(body.as_bytes()).unwrap_err();
+        assert_eq!(refusal.pointer, pointer);
+        assert!(refusal.detail.chars().count() <= InvalidBody::MAX_DETAIL + 1, "{}", refusal.detail.len());
+    }
+    let refusal = InvalidBody::new(format!("/events/3/payload/{}/{}", "a".repeat(900), "b".repeat(900)), "deep inside");
+    assert_eq!(refusal.pointer, format!("/events/3/payload/{}", "a".repeat(900)));
 }

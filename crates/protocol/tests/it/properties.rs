@@ -3,8 +3,8 @@
 use domain::{Actor, ActorKind, Seq};
 use proptest::prelude::*;
 use protocol::{
-    ClientFrame, CloudEventsMode, EnvelopeParts, EventEnvelope, EventInput, EventPage, FrameFault, PublishLimits, ServerFrame, Summary,
-    encode_body, parse_cloudevents, parse_publish, write_event_page,
+    ClientFrame, CloudEventsMode, EnvelopeParts, EventEnvelope, EventInput, EventPage, FrameFault, InvalidBody, PublishLimits, ServerFrame,
+    Summary, encode_body, parse_cloudevents, parse_publish, write_event_page,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -84,19 +84,28 @@ fn holds_nul(value: &Value) -> bool {
 
 fn every_reader_survives(bytes: &[u8]) {
     let limits = limits();
-    for event in parse_publish(bytes, &limits).into_iter().flatten() {
-        check_kept(&event);
-    }
+    check_outcome(parse_publish(bytes, &limits));
     for mode in [CloudEventsMode::Structured, CloudEventsMode::Batch] {
-        for event in parse_cloudevents(bytes, mode, &limits).into_iter().flatten() {
-            check_kept(&event);
-        }
+        check_outcome(parse_cloudevents(bytes, mode, &limits));
     }
     if let Err(fault) = ClientFrame::parse(bytes) {
         let stays = matches!(fault, FrameFault::OutOfRange { .. });
         assert_eq!(fault.close_code().is_none(), stays);
     }
     let _ = ServerFrame::parse(bytes);
+}
+
+fn check_outcome(outcome: Result<Vec<EventInput>, InvalidBody>) {
+    match outcome {
+        Ok(events) => {
+            assert!(!events.is_empty());
+            events.iter().for_each(check_kept);
+        }
+        Err(refusal) => {
+            assert!(refusal.pointer.is_empty() || refusal.pointer.starts_with('/'), "{refusal:?}");
+            assert!(refusal.pointer.len() <= InvalidBody::MAX_POINTER && !refusal.detail.is_empty(), "{refusal:?}");
+        }
+    }
 }
 
 /// What was taken can be read again by a reader that knows nothing of us.
