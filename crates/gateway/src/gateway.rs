@@ -8,16 +8,30 @@ use agents::Consumers;
 use authz::Authorizer;
 use domain::{Clock, IdGenerator};
 use protocol::{CloseCode, Secret};
+use sync::Logs;
+use tokio::sync::watch;
+use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use crate::{Connection, DeliveryHook, Metrics, Settings};
+use crate::handshake;
+use crate::metrics::Counted;
+use crate::phase::{Phase, PhaseWatch};
+use crate::registry::{Registry, RegistryLimits};
+use crate::runner::{End, Runner};
+use crate::saver::Saver;
+use crate::storm::Storm;
+use crate::takeover::Stripes;
+use crate::waiters::Waiters;
+use crate::{Connection, DeliveryHook, Metrics, Settings, WindowLimits};
 
 /// What the engine is made of.
 #[expect(missing_debug_implementations, reason = "ports have no debug form")]
 pub struct Parts {
     /// Who may what.
     pub authorizer: Arc<Authorizer>,
+    /// The tenants' logs.
+    pub logs: Arc<Logs>,
     /// The durable cursors' use cases.
     pub consumers: Arc<dyn Consumers>,
     /// What every delivery to a consumer passes.
@@ -26,60 +40,202 @@ pub struct Parts {
     pub clock: Arc<dyn Clock>,
     /// Where session ids come from.
     pub ids: Arc<dyn IdGenerator>,
-    /// Limits, windows and thresholds.
+    /// Limits, windows and thresholds of delivery.
     pub settings: Settings,
+    /// Those of consumers.
+    pub agents: agents::Settings,
 }
 
 /// The delivery engine of this process: sessions, their runners, the save ticker.
 pub struct Gateway {
-    parts: Parts,
-    metrics: Metrics,
+    pub(crate) authorizer: Arc<Authorizer>,
+    pub(crate) logs: Arc<Logs>,
+    pub(crate) consumers: Arc<dyn Consumers>,
+    pub(crate) hook: Arc<dyn DeliveryHook>,
+    pub(crate) clock: Arc<dyn Clock>,
+    pub(crate) ids: Arc<dyn IdGenerator>,
+    pub(crate) settings: Settings,
+    pub(crate) agents: agents::Settings,
+    pub(crate) metrics: Arc<Metrics>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) saver: Saver,
+    pub(crate) storm: Storm,
+    pub(crate) stripes: Stripes,
+    pub(crate) waiters: Waiters,
+    /// Owns what must not be left half done when a caller goes away.
+    pub(crate) tasks: TaskTracker,
+    phase: watch::Sender<Phase>,
 }
 
 impl std::fmt::Debug for Gateway {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Gateway").finish_non_exhaustive()
+        f.debug_struct("Gateway").field("settings", &self.settings).finish_non_exhaustive()
     }
 }
+
+/// How often what has expired is looked for, as a part of `sync.resume_window`.
+const SWEEPS_PER_WINDOW: u32 = 4;
+/// At least this long between two sweeps.
+const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 
 impl Gateway {
     /// An engine without connections. Nothing is saved by itself until [`Gateway::run`].
     pub fn new(parts: Parts) -> Arc<Self> {
-        Arc::new(Self { parts, metrics: Metrics::default() })
+        let Parts { authorizer, logs, consumers, hook, clock, ids, settings, agents } = parts;
+        let metrics = Arc::new(Metrics::default());
+        let limits = RegistryLimits {
+            per_owner: settings.max_connections_per_principal,
+            sessions: settings.max_connections.saturating_mul(2),
+            resume_window: settings.resume_window,
+        };
+        let registry = Registry::new(limits, Arc::clone(&metrics));
+        Arc::new(Self {
+            saver: Saver::new(Arc::clone(&consumers), Arc::clone(&registry), Arc::clone(&metrics)),
+            storm: Storm::new(agents.takeover_burst),
+            stripes: Stripes::new(),
+            waiters: Waiters::default(),
+            tasks: TaskTracker::new(),
+            phase: watch::Sender::new(Phase::Open),
+            authorizer,
+            logs,
+            consumers,
+            hook,
+            clock,
+            ids,
+            settings,
+            agents,
+            metrics,
+            registry,
+        })
     }
 
     /// Starts the background tasks: the save ticker (`agent.ack_persist_interval`) and the sweeper of sessions that were not resumed.
     pub fn run(self: &Arc<Self>, tasks: &TaskTracker, stop: &CancellationToken) {
-        let _ = (tasks, stop);
+        let (engine, token) = (Arc::clone(self), stop.clone());
+        tasks.spawn(async move { token.run_until_cancelled(engine.keep_saving()).await });
+        let (engine, token) = (Arc::clone(self), stop.clone());
+        tasks.spawn(async move { token.run_until_cancelled(engine.keep_sweeping()).await });
+    }
+
+    async fn keep_saving(&self) {
+        let mut ticks = interval(self.agents.ack_persist_interval.max(Duration::from_millis(1)));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            ticks.tick().await;
+            self.saver.tick().await;
+        }
+    }
+
+    async fn keep_sweeping(&self) {
+        let mut ticks = interval((self.settings.resume_window / SWEEPS_PER_WINDOW).max(SWEEP_PAUSE));
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            let now = ticks.tick().await;
+            self.registry.sweep(now);
+            self.storm.sweep(now);
+        }
     }
 
     /// The whole life of one socket: handshake, delivery, close. Returns when the connection is gone.
     ///
     /// `credential` is the bearer token of the upgrade, if it carried one; a token in `identify` or `resume` wins over it. `remote` is
     /// the peer's address, for logs.
-    pub async fn serve<C: Connection>(&self, connection: C, credential: Option<Secret>, remote: Option<IpAddr>) {
-        let _ = (connection, credential, remote, &self.parts);
-        todo!()
+    pub async fn serve<C: Connection>(&self, mut connection: C, credential: Option<Secret>, remote: Option<IpAddr>) {
+        let _open = Counted::new(&self.metrics, |metrics| &metrics.connections);
+        let end = match self.turns_away() {
+            Some(code) => End::Close(code),
+            None => self.live(&mut connection, credential).await,
+        };
+        match end {
+            End::Gone => tracing::debug!(peer.address = ?remote, "a peer is gone"),
+            End::Close(code) => {
+                self.metrics.closed(code);
+                tracing::debug!(peer.address = ?remote, close.code = code.number(), close.name = code.name(), "a connection is closed");
+                Box::pin(connection.close(code)).await;
+            }
+        }
     }
 
-    /// From now on new connections, streams and polls are turned away (4013) and waiting polls answer what they have.
-    pub fn drain(&self) {}
+    async fn live<C: Connection>(&self, connection: &mut C, credential: Option<Secret>) -> End {
+        // Boxed, because their state is needed once and the connection may live for weeks.
+        let request = match Box::pin(handshake::hear_request(self, connection)).await {
+            Ok(request) => request,
+            Err(end) => return end,
+        };
+        match Box::pin(handshake::admit(self, request, credential)).await {
+            Ok((attached, greeting)) => Runner::new(self, attached).run(connection, greeting).await,
+            Err(code) => End::Close(code),
+        }
+    }
+
+    /// Why a new connection is not served at all.
+    fn turns_away(&self) -> Option<CloseCode> {
+        if *self.phase.borrow() != Phase::Open {
+            return Some(CloseCode::ShuttingDown);
+        }
+        let open = usize::try_from(self.metrics.connections.get()).unwrap_or(usize::MAX);
+        (open > self.settings.max_connections).then_some(CloseCode::RateLimited)
+    }
+
+    /// From now on new connections, streams and polls are turned away (4013), and waiting polls answer what they have.
+    pub fn drain(&self) {
+        self.phase.send_if_modified(|phase| {
+            let opens = *phase == Phase::Open;
+            if opens {
+                *phase = Phase::Draining;
+            }
+            opens
+        });
+    }
 
     /// Saves every acknowledgement that is held in memory, taking at most `within`. Answers whether all were saved.
     pub async fn flush_all(&self, within: Duration) -> bool {
-        let _ = within;
-        todo!()
+        timeout(within, self.saver.tick()).await.unwrap_or(false)
     }
 
     /// Closes every connection and stream with `code` and waits until they are gone, at most `within`. Answers whether all are.
     pub async fn close_all(&self, code: CloseCode, within: Duration) -> bool {
-        let _ = (code, within);
-        todo!()
+        self.phase.send_modify(|phase| {
+            if !matches!(phase, Phase::Closed(_)) {
+                *phase = Phase::Closed(code);
+            }
+        });
+        let deadline = Instant::now() + within;
+        loop {
+            // Again and again, because a handshake may just have been completed.
+            self.registry.links().iter().for_each(|link| link.close(code));
+            if self.metrics.connections.get() == 0 && self.metrics.streams.get() == 0 {
+                return true;
+            }
+            if Instant::now() >= deadline {
+                return false;
+            }
+            tokio::time::sleep(CLOSE_POLL.min(deadline - Instant::now())).await;
+        }
+    }
+
+    /// Follows the phase.
+    pub(crate) fn phase(&self) -> PhaseWatch {
+        PhaseWatch::new(self.phase.subscribe())
+    }
+
+    /// Whether nobody new is served.
+    pub(crate) fn is_draining(&self) -> bool {
+        *self.phase.borrow() != Phase::Open
+    }
+
+    /// The bounds of a delivery window.
+    pub(crate) fn window_limits(&self) -> WindowLimits {
+        WindowLimits {
+            max_inflight: self.agents.max_inflight_events.max(1),
+            ack_timeout: self.agents.ack_timeout,
+            cursor_advance_every: self.settings.cursor_advance_every,
+        }
     }
 
     /// The settings, e.g. for the transport's `gateway.max_frame_bytes`.
     pub fn settings(&self) -> &Settings {
-        &self.parts.settings
+        &self.settings
     }
 
     /// What was counted.
@@ -87,3 +243,6 @@ impl Gateway {
         &self.metrics
     }
 }
+
+/// How often closing looks whether everybody has gone.
+const CLOSE_POLL: Duration = Duration::from_millis(10);

@@ -5,12 +5,22 @@
 mod connection;
 mod feed;
 mod gateway;
+mod handshake;
 mod hook;
 mod metrics;
+mod phase;
 mod progress;
+mod rate;
 mod reader;
+mod registry;
 mod resync;
+mod runner;
+mod saver;
+mod session;
 mod settings;
+mod storm;
+mod takeover;
+mod waiters;
 mod window;
 
 pub use connection::{Connection, Incoming, PeerGone};

@@ -1,5 +1,6 @@
 //! Counters of delivery, for whoever renders them. Knows no metrics library.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use protocol::{CloseCode, Vocabulary};
@@ -39,6 +40,30 @@ impl Gauge {
 
     pub(crate) fn down(&self) {
         self.0.fetch_sub(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn set(&self, value: u64) {
+        self.0.store(value, Ordering::Relaxed);
+    }
+}
+
+/// Counts something in a gauge for as long as it lives.
+#[derive(Debug)]
+pub(crate) struct Counted {
+    metrics: Arc<Metrics>,
+    gauge: fn(&Metrics) -> &Gauge,
+}
+
+impl Counted {
+    pub(crate) fn new(metrics: &Arc<Metrics>, gauge: fn(&Metrics) -> &Gauge) -> Self {
+        gauge(metrics).up();
+        Self { metrics: Arc::clone(metrics), gauge }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        (self.gauge)(&self.metrics).down();
     }
 }
 

@@ -82,10 +82,8 @@ impl Progress {
     /// The reader has everything up to `seq`.
     pub(crate) fn raise(&mut self, seq: Seq) {
         self.told = self.told.max(seq);
-        if self.read < seq {
-            self.read = seq;
-            self.passed = seq;
-        }
+        self.read = self.read.max(seq);
+        self.passed = self.passed.max(seq);
     }
 
     /// Reading begins again after `seq`.

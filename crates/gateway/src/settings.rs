@@ -31,7 +31,7 @@ pub struct Settings {
     pub outbound_queue_max: usize,
     /// `sync.max_catchup_events`: how far behind the head a person or app may start over the gateway; farther is `too_far_behind`.
     pub max_catchup_events: u64,
-    /// `sync.read_backoff_cap`: the longest pause before a failed read of the log is tried again.
+    /// `database.listen_reconnect_backoff_cap`: the longest pause before what failed in the store is tried again.
     pub read_backoff_cap: Duration,
 }
 
@@ -46,8 +46,8 @@ impl Default for Settings {
             max_connections: 50_000,
             max_connections_per_principal: 1_000,
             resume_window: Duration::from_secs(60),
-            catchup_page_size: 500,
-            catchup_page_bytes: 1024 * 1024,
+            catchup_page_size: 256,
+            catchup_page_bytes: 256 * 1024,
             cursor_advance_every: 100,
             outbound_queue_max: 64,
             max_catchup_events: 10_000,

@@ -1,0 +1,88 @@
+//! Agents: a session holds a consumer, and the durable cursor decides where delivery begins (seed 004, design note 4).
+
+use std::sync::Arc;
+
+use agents::{ConsumerKey, SaveOutcome};
+use authz::{Action, Target};
+use bytes::Bytes;
+use domain::SessionId;
+use protocol::{CloseCode, Identify, Ready, ServerFrame};
+use sync::Head;
+use tokio::time::Instant;
+
+use super::{Attached, Visitor, consumer_failure, denial, encode, refusal, resumed};
+use crate::registry::Slot;
+use crate::resync::consumer_resync;
+use crate::runner::Track;
+use crate::session::{Link, Session};
+use crate::takeover::Entrant;
+use crate::{DeliveryWindow, Gateway};
+
+/// A new session takes its consumer over. `cursor` and `sync_epoch` of the frame are ignored.
+pub(super) async fn identify(
+    gateway: &Gateway,
+    visitor: Visitor,
+    slot: Slot,
+    identify: Identify,
+) -> Result<(Attached, Vec<Bytes>), CloseCode> {
+    let key = ConsumerKey {
+        tenant: visitor.caller.tenant.clone(),
+        agent: visitor.caller.principal.clone(),
+        name: identify.consumer.unwrap_or_default(),
+    };
+    let link = Arc::<Link>::default();
+    let entrant = Entrant { id: SessionId::new(gateway.ids.uuid()), link: Arc::clone(&link) };
+    let (taken, session) = gateway
+        .take_for_session(&visitor.caller, &key, &entrant)
+        .await
+        .map_err(|error| consumer_failure(gateway, &visitor.caller, &error))?;
+    let head = Head { seq: taken.head, floor: taken.floor, epoch: taken.epoch };
+    let agents = &gateway.agents;
+    let ready = Ready {
+        consumer: Some(key.name),
+        acked_seq: Some(taken.row.acked),
+        max_inflight_events: Some(agents.max_inflight_events as u64),
+        ack_timeout_ms: Some(u64::try_from(agents.ack_timeout.as_millis()).unwrap_or(u64::MAX)),
+        ..visitor.ready(gateway, &session, &head)
+    };
+    let greeting = vec![encode(&ServerFrame::Ready(ready))];
+    Ok((begin(gateway, visitor, slot, session, link, &head), greeting))
+}
+
+/// A session goes on with a new connection, from what it holds in memory, once the store confirms that it still holds the consumer.
+pub(super) async fn resume(
+    gateway: &Gateway,
+    visitor: Visitor,
+    slot: Slot,
+    session: &Arc<Session>,
+) -> Result<(Attached, Vec<Bytes>), CloseCode> {
+    let Some(key) = session.key() else { return Err(CloseCode::UnknownSession) };
+    let (authorizer, caller) = (&gateway.authorizer, &visitor.caller);
+    authorizer
+        .authorize(caller, Action::AgentEventsConsume, Target::Principal(&caller.principal))
+        .await
+        .map_err(|denied| denial(gateway, caller, denied))?;
+    let head = visitor.head().await?;
+    let link = Arc::<Link>::default();
+    let _serialised = gateway.stripes.lock(key).await;
+    match gateway.saver.save(session).await {
+        Ok(SaveOutcome::Held(_)) => {}
+        Ok(SaveOutcome::Replaced) => return Err(CloseCode::UnknownSession),
+        Err(error) => return Err(consumer_failure(gateway, caller, &error)),
+    }
+    let before = gateway.registry.reattach(session, &link, Instant::now()).map_err(refusal)?;
+    if let Some(before) = before {
+        // Agent connections have no device: for them a session resumed elsewhere is a consumer replaced (seed 004, design note 4).
+        before.close(CloseCode::ConsumerReplaced);
+    }
+    let greeting = vec![encode(&resumed(head.seq, Some(session.position())))];
+    Ok((begin(gateway, visitor, slot, Arc::clone(session), link, &head), greeting))
+}
+
+/// A fresh window after what the session has acknowledged. Nothing it dispatches carries the flag.
+fn begin(gateway: &Gateway, visitor: Visitor, slot: Slot, session: Arc<Session>, link: Arc<Link>, head: &Head) -> Attached {
+    let acked = session.position();
+    let resync = consumer_resync(acked, head);
+    let window = DeliveryWindow::new(acked, head.seq, gateway.window_limits());
+    visitor.attach(session, link, slot, Track::Consumer(window), resync)
+}

@@ -1,0 +1,240 @@
+//! The runner of one connection: owns the window and the socket, and is the only one that reads and writes it.
+//!
+//! It works in turns. A turn looks at what others asked of it, does at most one thing (a batch of frames, a piece of work with the
+//! store), and waits only when there is nothing to do. Work with the store runs beside the socket, so that acknowledgements, pings and a
+//! close are heard meanwhile.
+
+mod deliver;
+mod inbound;
+mod timing;
+mod track;
+mod work;
+
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+
+use authz::{Admission, Caller, Standing};
+use bytes::Bytes;
+use domain::{Event, Seq};
+use protocol::{CatchupComplete, CloseCode, Reconnect, ServerFrame};
+use sync::{Position, TenantLog};
+use tokio::sync::watch;
+use tokio::time::{Instant, Sleep, sleep_until, timeout};
+
+pub(crate) use deliver::within;
+pub(crate) use track::Track;
+use work::{Job, Retry};
+
+use crate::handshake::{Attached, encode};
+use crate::metrics::Counted;
+use crate::rate::FrameAllowance;
+use crate::registry::Slot;
+use crate::resync::Resync;
+use crate::session::{Link, Session};
+use crate::{Connection, Gateway, Verdict};
+
+/// How a connection ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum End {
+    /// The peer is gone.
+    Gone,
+    /// The connection is closed with this code.
+    Close(CloseCode),
+}
+
+/// What one turn leaves to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Turn {
+    /// Perhaps more.
+    Again,
+    /// Nothing until something happens.
+    Wait,
+}
+
+/// Serves one connection.
+pub(crate) struct Runner<'g> {
+    gateway: &'g Gateway,
+    session: Arc<Session>,
+    link: Arc<Link>,
+    caller: Caller,
+    log: Arc<TenantLog>,
+    position: watch::Receiver<Position>,
+    admission: Admission,
+    track: Track,
+    /// Events that were read and wait to be offered, in order.
+    page: std::vec::IntoIter<Arc<Event>>,
+    /// A page was begun and not ended.
+    in_page: bool,
+    /// What the hook decided about the first event of the page, when that took waiting.
+    verdict: Option<Verdict>,
+    /// The position cannot be served; settled before anything is read.
+    resync: Option<Resync>,
+    /// Work with the store that is under way.
+    job: Option<Job>,
+    retry: Retry,
+    allowance: FrameAllowance,
+    /// When the peer was last heard of.
+    heard: Instant,
+    ping_at: Instant,
+    /// The history was replaced: nothing that is held belongs to it any more.
+    is_outdated: bool,
+    _slot: Slot,
+    _counted: Counted,
+}
+
+impl<'g> Runner<'g> {
+    pub(crate) fn new(gateway: &'g Gateway, attached: Attached) -> Self {
+        let Attached { session, link, slot, caller, log, admission, track, resync } = attached;
+        let now = Instant::now();
+        let counted = match &track {
+            Track::Consumer(_) => Counted::new(&gateway.metrics, |metrics| &metrics.agent_connections),
+            Track::Client(_) => Counted::new(&gateway.metrics, |metrics| &metrics.client_connections),
+        };
+        Self {
+            position: log.subscribe(),
+            page: Vec::new().into_iter(),
+            in_page: false,
+            verdict: None,
+            job: None,
+            retry: Retry::default(),
+            allowance: FrameAllowance::new(gateway.settings.max_frames_per_second, now),
+            heard: now,
+            ping_at: now + gateway.settings.heartbeat_interval,
+            is_outdated: false,
+            _slot: slot,
+            _counted: counted,
+            gateway,
+            session,
+            link,
+            caller,
+            log,
+            admission,
+            track,
+            resync,
+        }
+    }
+
+    /// Greets the peer and serves it until the end, which is answered after what is held has been saved.
+    pub(crate) async fn run<C: Connection>(mut self, connection: &mut C, greeting: Vec<Bytes>) -> End {
+        let end = match self.write(connection, greeting).await {
+            Ok(()) => self.serve(connection).await,
+            Err(end) => end,
+        };
+        Box::pin(self.leave(end)).await;
+        end
+    }
+
+    async fn serve<C: Connection>(&mut self, connection: &mut C) -> End {
+        let mut timer = pin!(sleep_until(self.next_instant()));
+        loop {
+            let turn = match self.turn(connection).await {
+                Ok(Turn::Wait) => self.wait(connection, timer.as_mut()).await,
+                Ok(Turn::Again) => Ok(()),
+                Err(end) => Err(end),
+            };
+            if let Err(end) = turn {
+                return end;
+            }
+        }
+    }
+
+    async fn turn<C: Connection>(&mut self, connection: &mut C) -> Result<Turn, End> {
+        let position = self.look()?;
+        let now = Instant::now();
+        self.tend(connection, now).await?;
+        if self.in_page && self.job.is_none() && self.retry.is_due(now) {
+            self.send_batch(connection, now).await?;
+            // While a burst goes out, acknowledgements come in.
+            self.hear_what_waits(connection).await?;
+            return Ok(Turn::Again);
+        }
+        if let Some(head) = self.track.caught_up() {
+            self.write(connection, [caught_up(head)]).await?;
+        }
+        if self.job.is_none() && self.retry.is_due(now) {
+            self.job = self.next_job(position, now);
+        }
+        match self.poll_job().await {
+            Some(done) => {
+                self.apply(connection, done).await?;
+                Ok(Turn::Again)
+            }
+            None => Ok(Turn::Wait),
+        }
+    }
+
+    /// What others asked of this runner meanwhile.
+    fn look(&mut self) -> Result<Seq, End> {
+        if let Some(code) = self.link.closing() {
+            return Err(End::Close(code));
+        }
+        let position = *self.position.borrow_and_update();
+        if position.replaced {
+            return Err(self.outdated());
+        }
+        match self.caller.standing(self.gateway.clock.now()) {
+            Standing::Good => {}
+            Standing::Unauthenticated => return Err(End::Close(CloseCode::Unauthenticated)),
+            Standing::TenantSuspended => return Err(End::Close(CloseCode::TenantSuspended)),
+        }
+        if let Track::Consumer(window) = &mut self.track
+            && window.ack(self.session.position())
+        {
+            self.session.set_in_flight(window.in_flight() > 0);
+        }
+        Ok(position.seq)
+    }
+
+    /// The history that this runner reads is gone: the peer comes back and hears of the new one.
+    fn outdated(&mut self) -> End {
+        self.is_outdated = true;
+        End::Close(CloseCode::ShuttingDown)
+    }
+
+    async fn wait<C: Connection>(&mut self, connection: &mut C, mut timer: Pin<&mut Sleep>) -> Result<(), End> {
+        if let Track::Consumer(window) = &mut self.track {
+            window.trim();
+        }
+        let next = self.next_instant();
+        // A timer that fires too early costs one look; moving it at each dispatch would cost more.
+        if timer.is_elapsed() || timer.deadline() > next {
+            timer.as_mut().reset(next);
+        }
+        let heard = tokio::select! {
+            biased;
+            () = self.link.woken() => None,
+            incoming = connection.receive() => Some(Ok(incoming)),
+            changed = self.position.changed() => changed.err().map(|_| Err(())),
+            done = work::wait_for(&mut self.job) => return self.apply(connection, done).await,
+            () = timer => None,
+        };
+        match heard {
+            Some(Ok(incoming)) => self.hear(connection, incoming).await,
+            Some(Err(())) => Err(self.outdated()),
+            None => Ok(()),
+        }
+    }
+
+    /// Saves what is held and lets go of the session, which can be resumed if the end is one after which clients come back.
+    async fn leave(self, end: End) {
+        if self.is_outdated {
+            self.session.retire();
+        }
+        let save = self.gateway.saver.flush(&self.session);
+        if timeout(self.gateway.settings.write_timeout, save).await.is_err() {
+            self.gateway.saver.touch(&self.session);
+        }
+        self.session.set_in_flight(false);
+        let resumable = !self.is_outdated
+            && match end {
+                End::Gone => true,
+                End::Close(code) => code.client_may_reconnect() != Reconnect::Never,
+            };
+        self.gateway.registry.leave(&self.session, &self.link, resumable, Instant::now());
+    }
+}
+
+/// The frame `catchup.complete`.
+fn caught_up(head: Seq) -> Bytes {
+    encode(&ServerFrame::CatchupComplete(CatchupComplete { head_seq: head }))
+}

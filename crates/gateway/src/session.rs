@@ -1,0 +1,174 @@
+//! A session: what survives a socket, and the link by which others reach the runner that serves it.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use agents::{ConsumerKey, Holder, Save};
+use domain::{PrincipalId, Seq, SessionId, SyncEpoch, TenantId};
+use protocol::CloseCode;
+use tokio::sync::Notify;
+
+/// Whose session it is.
+pub(crate) type Owner = (TenantId, PrincipalId);
+
+/// Reaches the runner of one connection. A session that is resumed gets a new one, so that a message to the old connection never
+/// touches the new.
+#[derive(Debug, Default)]
+pub(crate) struct Link {
+    closing: OnceLock<CloseCode>,
+    wake: Notify,
+}
+
+impl Link {
+    /// Asks the runner to close; the first code wins.
+    pub(crate) fn close(&self, code: CloseCode) {
+        let _ = self.closing.set(code);
+        self.wake.notify_one();
+    }
+
+    /// With which code the runner is to close, if it is.
+    pub(crate) fn closing(&self) -> Option<CloseCode> {
+        self.closing.get().copied()
+    }
+
+    /// Makes the runner look at its session.
+    pub(crate) fn wake(&self) {
+        self.wake.notify_one();
+    }
+
+    /// Waits until the runner is to look. A wake that came before is not lost.
+    pub(crate) async fn woken(&self) {
+        self.wake.notified().await;
+    }
+
+    /// Waits until the runner is to close. Swallows other wakes: whoever waits here looks at the session afterwards anyway.
+    pub(crate) async fn closed(&self) -> CloseCode {
+        loop {
+            if let Some(code) = self.closing() {
+                return code;
+            }
+            self.woken().await;
+        }
+    }
+}
+
+/// A gateway session. Its numbers are read by the save ticker and written by the runner, without a lock.
+#[derive(Debug)]
+pub(crate) struct Session {
+    id: SessionId,
+    owner: Owner,
+    /// The consumer that it holds; absent for people and apps.
+    key: Option<ConsumerKey>,
+    /// The history that its positions belong to.
+    epoch: SyncEpoch,
+    /// Consumers: what is acknowledged. People and apps: the last position told.
+    position: AtomicU64,
+    /// Consumers: what is known to be stored.
+    saved: AtomicU64,
+    /// Something is on its way to the consumer.
+    in_flight: AtomicBool,
+    /// It waits for the next tick.
+    listed: AtomicBool,
+    /// It has ended: nothing of it is saved any more.
+    retired: AtomicBool,
+}
+
+impl Session {
+    pub(crate) fn new(id: SessionId, owner: Owner, key: Option<ConsumerKey>, epoch: SyncEpoch, position: Seq) -> Arc<Self> {
+        Arc::new(Self {
+            id,
+            owner,
+            key,
+            epoch,
+            position: AtomicU64::new(position.get()),
+            saved: AtomicU64::new(position.get()),
+            in_flight: AtomicBool::new(false),
+            listed: AtomicBool::new(false),
+            retired: AtomicBool::new(false),
+        })
+    }
+
+    pub(crate) const fn id(&self) -> SessionId {
+        self.id
+    }
+
+    pub(crate) const fn owner(&self) -> &Owner {
+        &self.owner
+    }
+
+    pub(crate) const fn key(&self) -> Option<&ConsumerKey> {
+        self.key.as_ref()
+    }
+
+    pub(crate) const fn epoch(&self) -> SyncEpoch {
+        self.epoch
+    }
+
+    /// Who holds the consumer when this session does.
+    pub(crate) const fn holder(&self) -> Holder {
+        Holder::Gateway(self.id)
+    }
+
+    pub(crate) fn position(&self) -> Seq {
+        read(&self.position)
+    }
+
+    /// The runner got an acknowledgement.
+    pub(crate) fn acknowledge(&self, seq: Seq) {
+        self.position.fetch_max(seq.get(), Ordering::SeqCst);
+    }
+
+    /// An acknowledgement is stored, by whomever.
+    pub(crate) fn adopt(&self, stored: Seq) {
+        self.saved.fetch_max(stored.get(), Ordering::SeqCst);
+        self.position.fetch_max(stored.get(), Ordering::SeqCst);
+    }
+
+    /// Sets the position, up or down: what was stored by a restart, or told to a person or app.
+    pub(crate) fn set(&self, seq: Seq) {
+        self.saved.store(seq.get(), Ordering::SeqCst);
+        self.position.store(seq.get(), Ordering::SeqCst);
+    }
+
+    /// Whether an acknowledgement is held that is not known to be stored.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.key.is_some() && !self.is_retired() && self.position() > read(&self.saved)
+    }
+
+    pub(crate) fn set_in_flight(&self, in_flight: bool) {
+        self.in_flight.store(in_flight, Ordering::SeqCst);
+    }
+
+    pub(crate) fn has_in_flight(&self) -> bool {
+        self.in_flight.load(Ordering::SeqCst)
+    }
+
+    /// Marks it as waiting for the next tick; answers whether it was not.
+    pub(crate) fn list(&self) -> bool {
+        !self.listed.swap(true, Ordering::SeqCst)
+    }
+
+    /// The tick takes it. What happens from here on lists it again.
+    pub(crate) fn unlist(&self) {
+        self.listed.store(false, Ordering::SeqCst);
+    }
+
+    pub(crate) fn retire(&self) {
+        self.retired.store(true, Ordering::SeqCst);
+    }
+
+    pub(crate) fn is_retired(&self) -> bool {
+        self.retired.load(Ordering::SeqCst)
+    }
+
+    /// The save of what is held, or a mere verification when all of it is stored. `None` for people and apps and for what has ended.
+    pub(crate) fn to_save(&self) -> Option<Save> {
+        let key = self.key.clone().filter(|_| !self.is_retired())?;
+        let acked = self.is_dirty().then(|| self.position());
+        Some(Save { key, holder: self.holder(), acked })
+    }
+}
+
+fn read(seq: &AtomicU64) -> Seq {
+    Seq::new(seq.load(Ordering::SeqCst)).unwrap_or(Seq::MAX)
+}
