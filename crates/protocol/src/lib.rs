@@ -29,7 +29,7 @@ pub use body::{InvalidBody, parse_body};
 pub use close::{CloseCode, Reconnect};
 pub use cloudevents::{CloudEventsMode, parse_cloudevents};
 pub use consumer::{ConsumerAck, ConsumerHolder, ConsumerItem, ConsumerState, HolderKind};
-pub use encode::{EnvelopeParts, encode_body, write_event_page};
+pub use encode::write_event_page;
 pub use event::{EventActor, EventActorKind, EventEnvelope, EventHead, EventPage, EventPayloadRef};
 pub use frames::{
     Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, FrameMessage, FrameMessages, GatewayError, Heartbeat,

@@ -1,12 +1,16 @@
 //! Events: how the server writes them once, and how clients read them.
 
-use bytes_of::raw;
-use domain::{Actor, ActorKind, Audience, ChannelRef, DeduplicationKey, DeliveryFields, Event, EventOrigin, EventType, Seq};
-use protocol::{
-    Correlation, EnvelopeParts, EventEnvelope, EventHead, EventPage, Label, PayloadRef, Priority, Summary, encode_body, write_event_page,
+use std::collections::BTreeMap;
+
+use bytes::Bytes;
+use domain::{
+    Actor, ActorKind, Audience, ChannelRef, DeduplicationKey, DeliveryFields, EnvelopeParts, Event, EventOrigin, EventType, PayloadRef,
+    Priority, Seq, encode_body,
 };
+use protocol::{EventEnvelope, EventHead, EventPage, write_event_page};
 use serde_json::value::RawValue;
 
+use self::bytes_of::raw;
 use crate::golden::{at, check, epoch, event_id, principal, read, seq};
 
 mod bytes_of {
@@ -17,26 +21,21 @@ mod bytes_of {
     }
 }
 
-fn label(text: &str) -> Label {
-    Label::parse(text.to_owned()).unwrap()
-}
-
-fn stored(seq: u64, body: Vec<u8>) -> Event {
+fn stored(seq: u64, body: Bytes) -> Event {
     let (event_type, created_at) = (EventType::parse("message.created").unwrap(), at("2026-07-12T16:22:03.123Z"));
     let (id, audience) = (event_id(), Audience::default());
-    Event::new(Seq::new(seq).unwrap(), id, event_type, None, audience, EventOrigin::Published, created_at, body.into())
+    Event::new(Seq::new(seq).unwrap(), id, event_type, None, audience, EventOrigin::Published, created_at, body)
 }
 
 /// The example of the design page, with every member that can be given.
-fn with_full_body<T>(then: impl FnOnce(&EnvelopeParts<'_>) -> T) -> T {
+fn full_body() -> Bytes {
     let event_type = EventType::parse("message.created").unwrap();
     let actor = Actor { kind: ActorKind::Person, id: principal("sam") };
     let channel = ChannelRef::parse("support/general").unwrap();
     let audience = [principal("agent_alpha")];
     let key = DeduplicationKey::parse("msg:room_7:920155").unwrap();
-    let correlation: Correlation = [("meeting_room_id".to_owned(), "room_7".to_owned())].into_iter().collect();
-    let payload_ref = PayloadRef { kind: label("meeting_room_message"), id: label("920155") };
-    let (kind, source, summary) = (label("message"), label("https://rooms.example"), Summary::parse("Sam wrote").unwrap());
+    let correlation = BTreeMap::from([("meeting_room_id".to_owned(), "room_7".to_owned())]);
+    let payload_ref = PayloadRef { kind: "meeting_room_message".to_owned(), id: "920155".to_owned() };
     let payload = raw(r#"{ "text": "…",  "n": 1.0 }"#);
     let mut parts = EnvelopeParts::new(event_id(), &event_type, at("2026-07-12T16:22:03.123Z"), &actor);
     parts.channel = Some(&channel);
@@ -45,30 +44,34 @@ fn with_full_body<T>(then: impl FnOnce(&EnvelopeParts<'_>) -> T) -> T {
     parts.deduplication_key = Some(&key);
     parts.correlation = Some(&correlation);
     parts.payload_ref = Some(&payload_ref);
-    parts.kind = Some(&kind);
-    parts.source = Some(&source);
-    parts.summary = Some(&summary);
+    parts.kind = Some("message");
+    parts.source = Some("https://rooms.example");
+    parts.summary = Some("Sam wrote");
     parts.expires_at = Some(at("2026-07-13T00:00:00Z"));
     parts.payload = Some(&payload);
-    then(&parts)
+    encode_body(&parts).unwrap()
 }
 
-fn smallest_body() -> Vec<u8> {
+fn smallest_body() -> Bytes {
     let event_type = EventType::parse("tick").unwrap();
     let actor = Actor { kind: ActorKind::Server, id: principal("server") };
-    encode_body(&EnvelopeParts::new(event_id(), &event_type, at("2026-07-12T16:22:03.123Z"), &actor))
+    encode_body(&EnvelopeParts::new(event_id(), &event_type, at("2026-07-12T16:22:03.123Z"), &actor)).unwrap()
+}
+
+fn text_of(body: &[u8]) -> String {
+    std::str::from_utf8(body).unwrap().to_owned()
 }
 
 #[test]
 fn a_body_is_the_envelope_without_brace_and_seq_in_the_agreed_order() {
-    let body = String::from_utf8(with_full_body(encode_body)).unwrap();
+    let body = text_of(&full_body());
     check("event/body_full.txt", &body);
-    check("event/body_smallest.txt", &String::from_utf8(smallest_body()).unwrap());
+    check("event/body_smallest.txt", &text_of(&smallest_body()));
 }
 
 #[test]
 fn an_envelope_reads_back_as_it_was_made() {
-    let event = stored(184_392, with_full_body(encode_body));
+    let event = stored(184_392, full_body());
     let text = String::from_utf8(event.envelope(DeliveryFields::default()).to_vec()).unwrap();
     check("event/envelope.json", &text);
     let envelope = EventEnvelope::parse(&raw(&text)).unwrap();

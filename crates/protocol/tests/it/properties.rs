@@ -3,8 +3,8 @@
 use domain::{Actor, ActorKind, Seq};
 use proptest::prelude::*;
 use protocol::{
-    ClientFrame, CloudEventsMode, EnvelopeParts, EventEnvelope, EventInput, EventPage, FrameFault, InvalidBody, PublishLimits, ServerFrame,
-    Summary, encode_body, parse_cloudevents, parse_publish, write_event_page,
+    ClientFrame, CloudEventsMode, EventEnvelope, EventInput, EventPage, FrameFault, InvalidBody, PublishLimits, ServerFrame, Summary,
+    parse_cloudevents, parse_publish, write_event_page,
 };
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -171,11 +171,11 @@ proptest! {
         let actor = Actor { kind: ActorKind::App, id: principal("feeder") };
         let payload = RawValue::from_string(payload.to_string()).unwrap();
         let summary = Summary::parse(&summary).ok();
-        let mut parts = EnvelopeParts::new(event_id(), &event_type, at("2026-07-12T16:22:03.123Z"), &actor);
+        let mut parts = domain::EnvelopeParts::new(event_id(), &event_type, at("2026-07-12T16:22:03.123Z"), &actor);
         parts.payload = Some(&payload);
-        parts.summary = summary.as_ref();
+        parts.summary = summary.as_ref().map(Summary::as_str);
         let mut text = format!(r#"{{"seq":{seq},"#).into_bytes();
-        text.extend_from_slice(&encode_body(&parts));
+        text.extend_from_slice(&domain::encode_body(&parts).unwrap());
         let envelope: EventEnvelope = serde_json::from_slice(&text).unwrap();
         prop_assert_eq!((envelope.seq.get(), envelope.id, &envelope.event_type), (seq, event_id(), &event_type));
         prop_assert_eq!(envelope.payload.as_deref().map(RawValue::get), Some(payload.get()));

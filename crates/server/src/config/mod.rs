@@ -121,6 +121,12 @@ configuration! {
         intake: IntakeSection {
             /// How far in the future an event may be scheduled.
             schedule_horizon: Duration = Duration::from_hours(24 * 366);
+            /// Due events that enter the log in one transaction.
+            promote_batch: usize = 100;
+            /// How often due events are looked for, beside when the next one is due.
+            promote_interval: Duration = Duration::from_secs(30);
+            /// The pause after promoting failed in the store.
+            promote_retry: Duration = Duration::from_secs(1);
         }
         /// Consumers of agents.
         agent: AgentSection {

@@ -116,6 +116,26 @@ impl Config {
         }
     }
 
+    /// Publishing's.
+    pub fn intake(&self) -> intake::Settings {
+        let (keys, limits) = (&self.intake, &self.publish);
+        intake::Settings {
+            max_events: limits.max_events,
+            max_payload_bytes: limits.max_payload_bytes.0,
+            max_depth: limits.max_depth,
+            max_audience: limits.max_audience,
+            max_recipients: limits.max_recipients,
+            max_correlation_entries: limits.max_correlation_entries,
+            max_correlation_chars: limits.max_correlation_chars,
+            deduplication_window: self.sync.deduplication_window,
+            schedule_horizon: keys.schedule_horizon,
+            promote_batch: keys.promote_batch,
+            promote_interval: keys.promote_interval,
+            promote_retry: keys.promote_retry,
+            list_max: self.http.max_page_size,
+        }
+    }
+
     fn publish_limits(&self) -> PublishLimits {
         let keys = &self.publish;
         PublishLimits {

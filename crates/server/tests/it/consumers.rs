@@ -157,7 +157,7 @@ async fn acks_are_validated_and_a_refused_one_keeps_the_connection() {
     peer.dispatched(2).await;
     peer.ack(sent[1] + 100).await;
     let error = peer.json_of("error").await;
-    assert_eq!((&error["op"], &error["code"], &error["pointer"]), (&json!("ack"), &json!("validation_failed"), &json!("/seq")));
+    assert_eq!((&error["refused_op"], &error["code"], &error["pointer"]), (&json!("ack"), &json!("validation_failed"), &json!("/seq")));
     peer.ack(sent[1]).await;
     peer.ack(sent[0]).await;
     eventually("the ack is stored", async || (stored_ack(&world, "default").await == sent[1]).then_some(())).await;

@@ -15,7 +15,7 @@ async fn a_person_follows_live_and_leaves_no_cursor_row() {
     assert_eq!(seqs(&peer.dispatched(1).await), [sent]);
     peer.ack(sent).await;
     let error = peer.json_of("error").await;
-    assert_eq!((&error["op"], &error["code"]), (&json!("ack"), &json!("forbidden")));
+    assert_eq!((&error["refused_op"], &error["code"]), (&json!("ack"), &json!("forbidden")));
     let row = world.cast.owner.get("/v1/agents/sam/consumers").await;
     assert!(row.status == 404 || row.json()["items"] == json!([]), "{row:?}");
 }

@@ -1,0 +1,38 @@
+//! The first start of an empty store: the tenant `default`, its owner, and the owner's token in a file.
+
+use std::io::Write as _;
+use std::path::Path;
+
+use authz::{Admin, PrincipalKind, TokenSecret};
+
+use super::ServeError;
+
+/// The file in the data directory that the first start leaves, readable by the server's user only.
+pub(crate) const OWNER_TOKEN_FILE: &str = "owner-token";
+
+/// Makes the first tenant and its owner when there is none.
+///
+/// The token is on the disk before it is in the store: a crash in between leaves a token that opens nothing, never an owner without a token.
+pub(super) async fn prepare(admin: &Admin, data: &Path) -> Result<(), ServeError> {
+    let failed = |error: &dyn std::fmt::Display| ServeError::new("the first start cannot make the owner", error);
+    if !admin.is_empty().await.map_err(|error| failed(&error))? {
+        return Ok(());
+    }
+    let secret = TokenSecret::generate(PrincipalKind::Person).map_err(|error| failed(&error))?;
+    let path = data.join(OWNER_TOKEN_FILE);
+    write_private(&path, secret.reveal()).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
+    admin.bootstrap(&secret).await.map_err(|error| failed(&error))?;
+    tracing::info!(file.path = %path.display(), "first start: the owner's token is in this file");
+    Ok(())
+}
+
+/// Writes a file that only this user can read, durably.
+fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(true).truncate(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    writeln!(file, "{text}")?;
+    file.sync_all()
+}

@@ -1,0 +1,110 @@
+//! What the parts count, as `/metrics` shows it.
+
+use std::sync::Arc;
+
+use authz::Authorizer;
+use domain::{Clock, Timestamp};
+use gateway::Gateway;
+use http_api::{HistogramSnapshot, Metric, MetricSource, Samples};
+use store_sqlite::SqliteStore;
+use sync::{Logs, Retention};
+
+/// The counters of every part that knows no exposition.
+pub(super) struct ProcessMetrics {
+    pub(super) store: Arc<SqliteStore>,
+    pub(super) gateway: Arc<Gateway>,
+    pub(super) logs: Arc<Logs>,
+    pub(super) retention: Arc<Retention>,
+    pub(super) authorizer: Arc<Authorizer>,
+    pub(super) intake: Arc<intake::Metrics>,
+    pub(super) clock: Arc<dyn Clock>,
+    pub(super) started_at: Timestamp,
+}
+
+impl std::fmt::Debug for ProcessMetrics {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ProcessMetrics").finish_non_exhaustive()
+    }
+}
+
+impl MetricSource for ProcessMetrics {
+    fn collect(&self, samples: &mut Samples) {
+        self.process(samples);
+        self.store(samples);
+        self.log(samples);
+        self.gateway(samples);
+        self.identity(samples);
+        self.intake(samples);
+    }
+}
+
+impl ProcessMetrics {
+    fn process(&self, samples: &mut Samples) {
+        samples.gauge(Metric::UptimeSeconds, &[], self.clock.now().since(self.started_at).as_secs_f64());
+        samples.gauge(Metric::BuildInfo, &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
+    }
+
+    fn store(&self, samples: &mut Samples) {
+        let now = self.store.metrics().snapshot();
+        samples.counter(Metric::StoreCommits, &[("outcome", "durable")], now.commits);
+        samples.counter(Metric::StoreCommits, &[("outcome", "failed")], now.failed_commits);
+        samples.counter(Metric::StoreUnits, &[("outcome", "committed")], now.units);
+        samples.counter(Metric::StoreUnits, &[("outcome", "undone")], now.failed_units);
+        samples.counter(Metric::StoreReads, &[], now.reads);
+        samples.gauge(Metric::StoreQueueDepth, &[], now.queued as f64);
+        samples.gauge(Metric::StoreQueueBytes, &[], now.queued_bytes as f64);
+        samples.counter(Metric::StoreQueueRefused, &[], now.overloaded);
+        let buckets = now.latency.iter().map(|(bound, count)| (bound.map_or(f64::MAX, |micros| micros as f64 / 1e6), *count)).collect();
+        samples.histogram(Metric::StoreCommitSeconds, &[], HistogramSnapshot { sum: now.commit_micros as f64 / 1e6, buckets });
+        for (unit, count) in &now.retries {
+            samples.counter(Metric::StoreRetries, &[("unit", unit)], *count);
+        }
+    }
+
+    fn log(&self, samples: &mut Samples) {
+        let now = self.logs.metrics();
+        samples.gauge(Metric::LogTails, &[("state", "live")], now.live_tails.get() as f64);
+        samples.gauge(Metric::LogTails, &[("state", "stalled")], now.stalled_tails.get() as f64);
+        samples.counter(Metric::LogTailEvents, &[("source", "memory")], now.events_from_memory.get());
+        samples.counter(Metric::LogTailEvents, &[("source", "store")], now.events_from_store.get());
+        samples.counter(Metric::LogPages, &[("source", "ring")], now.ring_reads.get());
+        samples.counter(Metric::LogPages, &[("source", "store")], now.store_reads.get());
+        samples.counter(Metric::LogRetired, &[], self.retention.metrics().retired_events.get());
+    }
+
+    fn gateway(&self, samples: &mut Samples) {
+        let now = self.gateway.metrics();
+        samples.gauge(Metric::GatewayConnections, &[("kind", "agent")], now.agent_connections.get() as f64);
+        samples.gauge(Metric::GatewayConnections, &[("kind", "reader")], now.client_connections.get() as f64);
+        samples.gauge(Metric::HttpEventStreams, &[], now.streams.get() as f64);
+        samples.gauge(Metric::WaitingPolls, &[], now.waiting_polls.get() as f64);
+        samples.gauge(Metric::GatewaySessions, &[], now.sessions.get() as f64);
+        samples.counter(Metric::GatewayResumes, &[], now.resumes.get());
+        samples.counter(Metric::Deliveries, &[("transport", "gateway")], now.dispatched.get());
+        samples.counter(Metric::Deliveries, &[("transport", "poll")], now.polled.get());
+        samples.counter(Metric::Deliveries, &[("transport", "reader")], now.read.get());
+        samples.counter(Metric::Redeliveries, &[], now.redelivered.get());
+        samples.counter(Metric::Acks, &[], now.acks.get());
+        samples.counter(Metric::CursorSaves, &[("outcome", "done")], now.saves.get());
+        samples.counter(Metric::CursorSaves, &[("outcome", "failed")], now.save_failures.get());
+        samples.counter(Metric::ConsumerTakeovers, &[("outcome", "done")], now.takeovers.get());
+        samples.counter(Metric::ConsumerTakeovers, &[("outcome", "refused")], now.takeovers_refused.get());
+        samples.counter(Metric::CursorResets, &[], now.resyncs.get());
+        samples.counter(Metric::GatewayFramesRefused, &[], now.frames_refused.get());
+        for (code, count) in now.closes() {
+            samples.counter(Metric::GatewayCloses, &[("code", code.name())], count);
+        }
+    }
+
+    fn identity(&self, samples: &mut Samples) {
+        let now = self.authorizer.metrics();
+        samples.counter(Metric::Authentications, &[("outcome", "cached")], now.token_cache_hits.get());
+        samples.counter(Metric::Authentications, &[("outcome", "read")], now.token_cache_misses.get());
+        samples.counter(Metric::Authentications, &[("outcome", "failed")], now.authentication_failures.get());
+        samples.counter(Metric::AuthorizationDenials, &[], now.denials.get());
+    }
+
+    fn intake(&self, samples: &mut Samples) {
+        let _ = (&self.intake, samples);
+    }
+}
