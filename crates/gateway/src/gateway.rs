@@ -20,7 +20,6 @@ use crate::phase::{Phase, PhaseWatch};
 use crate::registry::{Registry, RegistryLimits};
 use crate::runner::{End, Runner};
 use crate::saver::Saver;
-use crate::storm::Storm;
 use crate::takeover::Stripes;
 use crate::waiters::Waiters;
 use crate::{Connection, DeliveryHook, Metrics, Settings, WindowLimits};
@@ -59,7 +58,6 @@ pub struct Gateway {
     pub(crate) metrics: Arc<Metrics>,
     pub(crate) registry: Arc<Registry>,
     pub(crate) saver: Saver,
-    pub(crate) storm: Storm,
     pub(crate) stripes: Stripes,
     pub(crate) waiters: Waiters,
     /// Owns what must not be left half done when a caller goes away.
@@ -91,7 +89,6 @@ impl Gateway {
         let registry = Registry::new(limits, Arc::clone(&metrics));
         Arc::new(Self {
             saver: Saver::new(Arc::clone(&consumers), Arc::clone(&registry), Arc::clone(&metrics)),
-            storm: Storm::new(agents.takeover_burst),
             stripes: Stripes::new(),
             waiters: Waiters::default(),
             tasks: TaskTracker::new(),
@@ -132,7 +129,6 @@ impl Gateway {
         loop {
             let now = ticks.tick().await;
             self.registry.sweep(now);
-            self.storm.sweep(now);
         }
     }
 

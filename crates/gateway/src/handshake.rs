@@ -93,22 +93,14 @@ fn parse(text: &[u8]) -> Result<Request, CloseCode> {
 /// Makes or finds the session that `request` asks for; answers it with the frames that greet it.
 ///
 /// Not to be cut off: a take that was begun is brought to its end, so that holder and session agree.
-pub(crate) async fn admit(
-    gateway: &Gateway,
-    request: Request,
-    credential: Option<Secret>,
-) -> Result<(Attached, Vec<Bytes>), CloseCode> {
+pub(crate) async fn admit(gateway: &Gateway, request: Request, credential: Option<Secret>) -> Result<(Attached, Vec<Bytes>), CloseCode> {
     match request {
         Request::Identify(identify) => identify_as(gateway, identify, credential).await,
         Request::Resume(resume) => resume_as(gateway, resume, credential).await,
     }
 }
 
-async fn identify_as(
-    gateway: &Gateway,
-    mut identify: Identify,
-    credential: Option<Secret>,
-) -> Result<(Attached, Vec<Bytes>), CloseCode> {
+async fn identify_as(gateway: &Gateway, mut identify: Identify, credential: Option<Secret>) -> Result<(Attached, Vec<Bytes>), CloseCode> {
     if identify.protocol.is_some_and(|version| version != PROTOCOL) {
         return Err(CloseCode::UnsupportedProtocol);
     }

@@ -18,7 +18,6 @@ mod runner;
 mod saver;
 mod session;
 mod settings;
-mod storm;
 mod takeover;
 mod waiters;
 mod window;

@@ -1,14 +1,21 @@
 //! Reading for people and apps, who hold their cursor themselves: pages and streams.
 
+mod stream;
+
 use std::sync::Arc;
+use std::time::Duration;
 
 use agents::FeedPage;
-use authz::{Caller, Denied};
-use bytes::Bytes;
-use domain::{Seq, StoreError, SyncEpoch};
-use protocol::CloseCode;
+use authz::{Action, Admission, Caller, Denied, Target};
+use domain::{DeliveryFields, Seq, StoreError, SyncEpoch};
+use protocol::ResyncReason;
+use sync::{PageRange, TenantLog};
+use tokio::time::timeout;
 
+use crate::resync::client_resync;
 use crate::{Gateway, Resync};
+
+pub use stream::{EventStream, StreamItem};
 
 /// Which page a person or app asks for.
 #[derive(Clone, Copy, Debug)]
@@ -51,41 +58,11 @@ pub enum ReadError {
     Store(#[from] StoreError),
 }
 
-/// What a stream hands out next.
-#[derive(Clone, Debug)]
-pub enum StreamItem {
-    /// An event.
-    Event {
-        /// Its position.
-        seq: Seq,
-        /// Its envelope as JSON.
-        envelope: Bytes,
-    },
-    /// Everything up to here has been checked.
-    Cursor(Seq),
-    /// Nothing happened for `gateway.heartbeat_interval`.
-    Heartbeat,
-    /// The position could not be served; the stream goes on after `head`.
-    Resync(Resync),
-    /// Nothing follows. The code says why, as the gateway would close.
-    End(CloseCode),
-}
+/// Reads from the log for one request at most: a reader who sees little of a busy log goes on with the next request.
+pub(crate) const PAGES_PER_REQUEST: usize = 16;
 
-/// A stream of the events that one caller may see.
-#[derive(Debug)]
-pub struct EventStream;
-
-impl EventStream {
-    /// The epoch that positions of the stream belong to.
-    pub fn epoch(&self) -> SyncEpoch {
-        todo!()
-    }
-
-    /// The next item. Cancel safe. After [`StreamItem::End`] it answers that again.
-    pub async fn next(&mut self) -> StreamItem {
-        todo!()
-    }
-}
+/// How long a request waits for the hub position to reach what was committed before it.
+const TAIL_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Reads for people and apps.
 #[derive(Clone, Debug)]
@@ -105,8 +82,47 @@ impl EventReader {
     /// # Errors
     /// [`ReadError`]; below the floor, above the head or in another epoch it is [`ReadError::Resync`].
     pub async fn page(&self, caller: &Caller, request: PageRequest) -> Result<FeedPage, ReadError> {
-        let _ = (caller, request, &self.gateway);
-        todo!()
+        let gateway = &self.gateway;
+        let (log, mut admission) = self.open(caller).await?;
+        let head = log.committed_head().await?;
+        let after = request.after.unwrap_or(head.floor.previous());
+        if let Some(resync) = client_resync(after, request.epoch, &head, None) {
+            return Err(ReadError::Resync(resync));
+        }
+        reach(&log, head.seq).await;
+        let mut page = Vec::new();
+        let (mut read, mut bytes, up_to) = (after, 0, log.position());
+        for _ in 0..PAGES_PER_REQUEST {
+            let room = request.limit.max(1).saturating_sub(page.len());
+            if room == 0 || read >= up_to || bytes >= gateway.settings.catchup_page_bytes {
+                break;
+            }
+            let max_events = gateway.settings.catchup_page_size.max(1);
+            let range = PageRange { after: read, up_to: Some(up_to), max_events, max_bytes: gateway.settings.catchup_page_bytes };
+            let rows = log.read(range).await?;
+            if rows.is_below_floor(read) {
+                return Err(ReadError::Resync(Resync::new(ResyncReason::Retention, &rows.head)));
+            }
+            if rows.events.is_empty() {
+                break;
+            }
+            for event in rows.events {
+                if admission.admits(&event) {
+                    if page.len() >= request.limit.max(1)
+                        || (!page.is_empty() && bytes + event.size() > gateway.settings.catchup_page_bytes)
+                    {
+                        bytes = usize::MAX;
+                        break;
+                    }
+                    bytes += event.size();
+                    page.push(event.envelope(DeliveryFields::default()));
+                }
+                read = event.seq;
+            }
+        }
+        gateway.metrics.read.add(page.len() as u64);
+        let head = head.seq.max(log.position());
+        Ok(FeedPage { events: page, next_cursor: read, head, epoch: log.epoch(), unproven: false })
     }
 
     /// A stream that catches up in pages and then stays live.
@@ -114,7 +130,23 @@ impl EventReader {
     /// # Errors
     /// [`ReadError`]. A position that cannot be served is not an error here but the stream's first item.
     pub async fn stream(&self, caller: &Caller, start: StreamStart) -> Result<EventStream, ReadError> {
-        let _ = (caller, start, &self.gateway);
-        todo!()
+        EventStream::open(self, caller, start).await
+    }
+
+    async fn open(&self, caller: &Caller) -> Result<(Arc<TenantLog>, Admission), ReadError> {
+        if self.gateway.is_draining() {
+            return Err(ReadError::ShuttingDown);
+        }
+        self.gateway.authorizer.authorize(caller, Action::EventsRead, Target::Tenant).await?;
+        let log = self.gateway.logs.open(&caller.tenant).await?;
+        let admission = self.gateway.authorizer.admission(caller).await?;
+        Ok((log, admission))
+    }
+}
+
+/// Waits until what was committed when a request came can be read by it; a tail that lags longer only makes the answer older.
+pub(crate) async fn reach(log: &TenantLog, head: Seq) {
+    if log.position() < head {
+        let _ = timeout(TAIL_PATIENCE, log.wait_for(head)).await;
     }
 }

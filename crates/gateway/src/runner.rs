@@ -230,6 +230,11 @@ impl<'g> Runner<'g> {
                 End::Gone => true,
                 End::Close(code) => code.client_may_reconnect() != Reconnect::Never,
             };
+        if let Some(key) = self.session.key()
+            && end != End::Close(CloseCode::ConsumerReplaced)
+        {
+            self.gateway.consumers.detached(key, self.session.holder());
+        }
         self.gateway.registry.leave(&self.session, &self.link, resumable, Instant::now());
     }
 }

@@ -8,7 +8,6 @@ use authz::Caller;
 use domain::SessionId;
 use protocol::CloseCode;
 use tokio::sync::{Mutex, MutexGuard};
-use tokio::time::Instant;
 
 use crate::Gateway;
 use crate::registry::Held;
@@ -76,16 +75,14 @@ impl Gateway {
     /// Saves what the present session holds, while it still may, then swaps the holder in the store. The old connection is told only
     /// after that.
     async fn take(&self, caller: &Caller, key: &ConsumerKey, holder: Holder) -> Result<Taken, ConsumerError> {
-        if let Some(Held { session, link }) = self.registry.held(key) {
-            if link.is_some()
-                && let Err(pause) = self.storm.admit(key, Instant::now())
-            {
-                self.metrics.takeovers_refused.increment();
-                return Err(ConsumerError::TooManyTakeovers(pause));
-            }
+        if let Some(Held { session, .. }) = self.registry.held(key) {
             self.saver.flush(&session).await;
         }
-        self.consumers.take(caller, &key.name, holder).await
+        let taken = self.consumers.take(caller, &key.name, holder).await;
+        if let Err(ConsumerError::TooManyTakeovers(_)) = &taken {
+            self.metrics.takeovers_refused.increment();
+        }
+        taken
     }
 
     fn tell_displaced(&self, key: &ConsumerKey, displaced: Option<Held>, holder: Holder) {

@@ -65,7 +65,6 @@ async fn permit(gateway: &Gateway, visitor: &Visitor) -> Result<Head, CloseCode>
 fn start(gateway: &Gateway, cursor: Option<Seq>, epoch: Option<SyncEpoch>, head: &Head) -> (Track, Option<Resync>) {
     let (cursor, every) = (cursor.unwrap_or(head.seq), gateway.settings.cursor_advance_every);
     let resync = client_resync(cursor, epoch, head, Some(gateway.settings.max_catchup_events));
-    let progress =
-        if resync.is_some() { Progress::live(head.seq, every) } else { Progress::catching_up(cursor, head.seq, every) };
+    let progress = if resync.is_some() { Progress::live(head.seq, every) } else { Progress::catching_up(cursor, head.seq, every) };
     (Track::Client(progress), resync)
 }

@@ -248,7 +248,12 @@ mod tests {
         assert!(!retry.is_due(now));
         let first = retry.pending().unwrap();
         assert!(retry.is_due(first));
-        let pauses: Vec<Duration> = (0..40).map(|_| { retry.failed(now, cap); retry.pending().unwrap() - now }).collect();
+        let pauses: Vec<Duration> = (0..40)
+            .map(|_| {
+                retry.failed(now, cap);
+                retry.pending().unwrap() - now
+            })
+            .collect();
         assert!(pauses.is_sorted() && pauses[0] > first - now && pauses[39] == cap, "{pauses:?}");
         retry.succeeded();
         assert!(retry.is_due(now) && retry.failed(now, cap));
