@@ -41,27 +41,31 @@ pub struct CreatedTenant {
 }
 
 impl Admin {
-    /// Makes what an empty store needs: tenant `default` with the principal `owner` (a person) and its token, in one transaction. Answers the
-    /// token; nothing when the store holds a tenant already.
+    /// Makes what an empty store needs: tenant `default` with the principal `owner` (a person) and its token, in one transaction. Answers
+    /// whether it was needed: not when the store holds a tenant already.
+    ///
+    /// `keep` is handed the token before the store has it, so that a crash in between leaves a token that opens nothing and never an owner
+    /// without a token.
     ///
     /// # Errors
-    /// The store's, or that the random source failed.
-    pub async fn bootstrap(&self) -> Result<Option<TokenSecret>, AdminError> {
-        if !self.store.tenants(&Keyset { after: None, limit: 1 }).await?.is_empty() {
-            return Ok(None);
+    /// What `keep` answers, the store's, or that the random source failed.
+    pub async fn bootstrap<E: From<AdminError>>(&self, keep: impl FnOnce(&TokenSecret) -> Result<(), E>) -> Result<bool, E> {
+        let present = self.store.tenants(&Keyset { after: None, limit: 1 }).await.map_err(AdminError::from)?;
+        if !present.is_empty() {
+            return Ok(false);
         }
         let id = TenantId::parse(DEFAULT_TENANT).map_err(|error| AdminError::invalid("/id", error.expectation))?;
         let scene = Scene { tenant: id.clone(), actor: None, now: self.clock.now(), ids: std::sync::Arc::clone(&self.ids) };
         let created = found(&scene, NewTenant { id, owner: None })?;
-        let secret = created.token.secret.clone();
+        keep(&created.token.secret)?;
         let work = unit(move |tx| {
             let (scene, created) = (scene.clone(), created.clone());
             Box::pin(async move { settle(tx, &scene, &created).await })
         });
         match run_tx(&*self.transactions, "bootstrap", work).await {
-            Ok(()) => Ok(Some(secret)),
-            Err(AdminError::AlreadyExists) => Ok(None),
-            Err(error) => Err(error),
+            Ok(()) => Ok(true),
+            Err(AdminError::AlreadyExists) => Ok(false),
+            Err(error) => Err(error.into()),
         }
     }
 
