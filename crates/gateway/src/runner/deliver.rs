@@ -41,7 +41,7 @@ pub(crate) async fn within(link: &Link, patience: Duration, write: impl Future<O
 
 impl Runner<'_> {
     /// Writes frames at once.
-    pub(super) async fn write<C: Connection>(&self, connection: &mut C, frames: impl IntoIterator<Item = Bytes>) -> Result<(), End> {
+    pub(super) async fn write<C: Connection>(&mut self, connection: &mut C, frames: impl IntoIterator<Item = Bytes>) -> Result<(), End> {
         let write = async {
             for frame in frames {
                 connection.feed(frame).await?;

@@ -130,7 +130,7 @@ impl Runner<'_> {
         })
     }
 
-    async fn refuse<C: Connection>(&self, connection: &mut C, refused: Refused) -> Result<(), End> {
+    async fn refuse<C: Connection>(&mut self, connection: &mut C, refused: Refused) -> Result<(), End> {
         self.gateway.metrics.frames_refused.increment();
         let Refused { op, code, detail, pointer, reason } = refused;
         let error = GatewayError { refused_op: op.as_str().to_owned(), code: code.into(), detail, pointer, reason: reason.map(Into::into) };
