@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use domain::Event;
+use domain::{Event, Seq};
 use tokio::sync::Notify;
 
 /// What became of an offered batch.
@@ -36,6 +36,8 @@ pub(crate) struct Inbox {
 struct Queue {
     waiting: Waiting,
     events: usize,
+    /// The highest position that was ever offered.
+    offered: Seq,
 }
 
 impl Inbox {
@@ -46,6 +48,7 @@ impl Inbox {
     /// Hands a batch over, whole or not at all.
     pub(crate) fn offer(&self, events: &[Arc<Event>]) -> Offer {
         let offer = self.with(|queue| {
+            queue.offered = queue.offered.max(events.last().map_or(Seq::ZERO, |event| event.seq));
             // A single batch above the bound is taken when nothing else waits: its events are in memory anyway.
             if queue.events > 0 && queue.events + events.len() > self.max_events {
                 queue.waiting.must_look = true;
@@ -59,10 +62,16 @@ impl Inbox {
         offer
     }
 
-    /// Makes the tail look at the store.
-    pub(crate) fn look(&self) {
-        self.with(|queue| queue.waiting.must_look = true);
-        self.wake.notify_one();
+    /// Makes the tail look at the store for what nobody has offered: `head` is known to be committed, or suspected to be.
+    pub(crate) fn look_for(&self, head: Seq) {
+        let is_news = self.with(|queue| {
+            let is_news = head > queue.offered;
+            queue.waiting.must_look |= is_news;
+            is_news
+        });
+        if is_news {
+            self.wake.notify_one();
+        }
     }
 
     /// Everything that waits, as soon as something does. Cancel safe.

@@ -112,7 +112,7 @@ impl TenantLog {
     pub async fn wait_for(&self, seq: Seq) -> Result<(), Replaced> {
         let mut receiver = self.subscribe();
         if self.position() < seq {
-            self.shared.inbox.look();
+            self.shared.inbox.look_for(seq);
         }
         let reached = receiver.wait_for(|position| position.replaced || position.seq >= seq);
         tokio::select! {

@@ -7,7 +7,7 @@ use std::hash::BuildHasher;
 use std::sync::{Arc, PoisonError, RwLock, Weak};
 use std::time::Duration;
 
-use domain::{Event, StoreError, SyncEpoch, TenantId};
+use domain::{Event, Seq, StoreError, SyncEpoch, TenantId};
 use tokio::sync::Mutex;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
@@ -166,7 +166,7 @@ impl Logs {
         }
         let shared = Arc::new(Shared::new(Arc::clone(&self.parts), tenant.clone(), head, self.cancel.child_token()));
         // What was committed since the head was read reached no inbox.
-        shared.inbox.look();
+        shared.inbox.look_for(Seq::MAX);
         let log = Arc::new(TenantLog::new(Arc::clone(&shared)));
         let task = self.tracker.spawn(tail::run(Arc::clone(&shared)));
         let live = Live { shared, handle: Arc::downgrade(&log), task };

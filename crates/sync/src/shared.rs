@@ -84,11 +84,11 @@ impl Shared {
         true
     }
 
-    /// As [`Shared::continues`], and makes the tail look when the head lies above the position.
+    /// As [`Shared::continues`], and makes the tail look when the head lies above everything that it will see anyway.
     pub(crate) fn note_head(&self, head: &Head, position_before: Seq) -> bool {
         let continues = self.continues(head, position_before);
         if continues && head.seq > self.seq() {
-            self.inbox.look();
+            self.inbox.look_for(head.seq);
         }
         continues
     }

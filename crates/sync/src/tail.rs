@@ -55,14 +55,14 @@ async fn advance(shared: &Shared, waiting: Waiting) -> Result<(), Ended> {
     if must_look { catch_up(shared).await } else { Ok(()) }
 }
 
-/// Reads from the store until the head of the last snapshot is reached.
+/// Reads from the store up to the head of the first snapshot: what came after it was offered, or is looked for again.
 async fn catch_up(shared: &Shared) -> Result<(), Ended> {
+    let mut target = None;
     loop {
-        let page = repeat(shared, "read", || next_page(shared)).await?;
-        let Some(page) = page else { return Err(Ended) };
+        let Some(page) = repeat(shared, "read", || next_page(shared)).await? else { return Err(Ended) };
         accept(shared, &page.events).await?;
         shared.parts.metrics.events_from_store.add(page.events.len() as u64);
-        if shared.seq() >= page.head.seq {
+        if shared.seq() >= *target.get_or_insert(page.head.seq) {
             return Ok(());
         }
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use domain::{Seq, Timestamp};
-use doorstep_agents::{ConsumerError, CursorRow, Holder, Plan, RestPoll, RestWindow, WindowLimits};
+use agents::{ConsumerError, CursorRow, Holder, Plan, RestPoll, RestWindow, WindowLimits};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LIMITS: WindowLimits = WindowLimits { ack_timeout: TIMEOUT, max_inflight_events: 10 };

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use domain::{Seq, SyncEpoch, Timestamp};
-use doorstep_agents::{CursorRow, Holder, Plan, RestPoll, RestWindow, WindowLimits};
+use agents::{CursorRow, Holder, Plan, RestPoll, RestWindow, WindowLimits};
 use proptest::prelude::*;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
