@@ -22,9 +22,9 @@ pub struct Services {
     /// Who calls, and whether they may.
     pub authorizer: Arc<Authorizer>,
     /// The administration.
-    pub admin: Admin,
+    pub admin: Arc<Admin>,
     /// How events enter.
-    pub publisher: Publisher,
+    pub publisher: Arc<Publisher>,
     /// The REST use cases of consumers.
     pub consumers: Arc<ConsumerApi>,
     /// Reading for people and apps.

@@ -4,6 +4,8 @@ use authz::Action;
 use protocol::{ClientOp, CloseCode, FrameMessage, PROTOCOL, Reconnect, Vocabulary, frame_messages};
 use serde_json::{Map, Value, json};
 
+use super::capitalised;
+
 const CHANNEL: &str = "gateway";
 
 const DESCRIPTION: &str = "\
@@ -51,11 +53,6 @@ fn message_id(frame: &FrameMessage) -> String {
 
 fn operation_id(direction: &str, frame: &FrameMessage) -> String {
     direction.to_owned() + &capitalised(&message_id(frame))
-}
-
-fn capitalised(word: &str) -> String {
-    let mut characters = word.chars();
-    characters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(characters).collect()
 }
 
 fn reference(place: &str, id: &str) -> Value {

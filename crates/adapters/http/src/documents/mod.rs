@@ -3,6 +3,8 @@
 mod asyncapi;
 mod openapi;
 mod problems;
+#[cfg(test)]
+mod tests;
 
 use utoipa::openapi::OpenApi;
 
@@ -29,4 +31,10 @@ pub(crate) fn asyncapi_text() -> String {
 /// The templates of all routes.
 pub(crate) fn route_templates() -> Vec<String> {
     crate::routes::all().into_openapi().paths.paths.into_keys().collect()
+}
+
+/// `word` → `Word`, as ids in both documents are written.
+fn capitalised(word: &str) -> String {
+    let mut characters = word.chars();
+    characters.next().map(|first| first.to_ascii_uppercase()).into_iter().chain(characters).collect()
 }

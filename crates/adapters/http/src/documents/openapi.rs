@@ -6,7 +6,7 @@ use utoipa::openapi::tag::TagBuilder;
 use utoipa::openapi::{ComponentsBuilder, Info, InfoBuilder, LicenseBuilder, OpenApi, OpenApiBuilder};
 use utoipa::{PartialSchema, ToSchema};
 
-use super::problems;
+use super::problems::{self, Refusals};
 
 /// The extension that names the action that an operation asks `authorize` about. Operations without it are public.
 pub(super) const ACTION: &str = "x-action";
@@ -50,23 +50,25 @@ fn info() -> Info {
 
 /// Adds to every operation what follows from its action and its problem codes: security and refusals.
 pub(crate) fn complete(mut document: OpenApi) -> OpenApi {
+    let mut refusals = Refusals::new();
+    for item in document.paths.paths.values_mut() {
+        for operation in operations(item) {
+            complete_operation(operation, &mut refusals);
+        }
+    }
     let components = document.components.get_or_insert_default();
+    components.responses.extend(refusals);
     let mut schemas = Vec::new();
     protocol::Problem::schemas(&mut schemas);
     components.schemas.extend(schemas);
-    for item in document.paths.paths.values_mut() {
-        for operation in operations(item) {
-            complete_operation(operation);
-        }
-    }
     document
 }
 
-fn complete_operation(operation: &mut Operation) {
+fn complete_operation(operation: &mut Operation, refusals: &mut Refusals) {
     let public = !operation.extensions.as_ref().is_some_and(|extensions| extensions.contains_key(ACTION));
     let required = (!public).then(|| SecurityRequirement::new::<_, [&str; 0], _>(BEARER, []));
     operation.security = Some(required.into_iter().collect());
-    problems::document(operation, public);
+    problems::document(operation, public, refusals);
 }
 
 /// The operations of a path.

@@ -9,7 +9,7 @@ use utoipa::openapi::content::ContentBuilder;
 use utoipa::openapi::example::ExampleBuilder;
 use utoipa::openapi::header::HeaderBuilder;
 use utoipa::openapi::path::Operation;
-use utoipa::openapi::{Header, ObjectBuilder, Ref, Response, ResponseBuilder, Type};
+use utoipa::openapi::{Header, ObjectBuilder, Ref, RefOr, Response, ResponseBuilder, Type};
 
 /// The extension with the codes of an operation's own refusals. In the finished document it lists all of them.
 pub(super) const PROBLEM_CODES: &str = "x-problem-codes";
@@ -23,15 +23,20 @@ const WITH_BODY: [ProblemCode; 3] = [ProblemCode::PayloadTooLarge, ProblemCode::
 /// What every operation that writes can answer.
 pub(crate) const WRITING: [ProblemCode; 3] = [ProblemCode::Overloaded, ProblemCode::StorageFull, ProblemCode::InDoubt];
 
-/// Writes the refusals of `operation` into its responses.
-pub(super) fn document(operation: &mut Operation, public: bool) {
+/// Refusals by the name under which operations refer to them: many operations share the same few.
+pub(super) type Refusals = BTreeMap<String, RefOr<Response>>;
+
+/// Writes the refusals of `operation` into its responses, and what they refer to into `refusals`.
+pub(super) fn document(operation: &mut Operation, public: bool, refusals: &mut Refusals) {
     let codes = codes_of(operation, public);
     let mut by_status = BTreeMap::<u16, Vec<ProblemCode>>::new();
     for code in &codes {
         by_status.entry(code.status()).or_default().push(*code);
     }
     for (status, codes) in by_status {
-        operation.responses.responses.insert(status.to_string(), response(status, &codes).into());
+        let name = name(&codes);
+        operation.responses.responses.insert(status.to_string(), Ref::from_response_name(&name).into());
+        refusals.entry(name).or_insert_with(|| response(status, &codes).into());
     }
     let words = codes.iter().map(|code| Value::from(code.as_str())).collect();
     operation.extensions.get_or_insert_default().insert(PROBLEM_CODES.to_owned(), words);
@@ -45,6 +50,12 @@ fn codes_of(operation: &Operation, public: bool) -> Vec<ProblemCode> {
     let of_body: &[ProblemCode] = if operation.request_body.is_some() { &WITH_BODY } else { &[] };
     words.extend(EVERY.iter().chain(of_caller).chain(of_body).map(|code| code.as_str()));
     ProblemCode::ALL.iter().copied().filter(|code| words.contains(code.as_str())).collect()
+}
+
+/// `ValidationFailedOrRecipientUnknown`.
+fn name(codes: &[ProblemCode]) -> String {
+    let word = |code: &ProblemCode| code.as_str().split('_').map(super::capitalised).collect::<String>();
+    codes.iter().map(word).collect::<Vec<_>>().join("Or")
 }
 
 fn response(status: u16, codes: &[ProblemCode]) -> Response {

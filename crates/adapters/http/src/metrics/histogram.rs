@@ -30,7 +30,7 @@ impl Histogram {
     /// What it holds now.
     pub fn snapshot(&self) -> HistogramSnapshot {
         let counts = self.buckets.iter().map(|bucket| bucket.load(Ordering::Relaxed));
-        let bounds = BOUNDS.into_iter().chain([f64::MAX]);
+        let bounds = BOUNDS.into_iter().chain([f64::INFINITY]);
         let sum = Duration::from_nanos(self.sum_nanos.load(Ordering::Relaxed)).as_secs_f64();
         HistogramSnapshot { sum, buckets: bounds.zip(counts).collect() }
     }

@@ -52,78 +52,82 @@ metrics! {
     HttpConnectionsRefused: Counter = "doorstep_http_connections_refused",
     /// Open event streams (SSE).
     HttpEventStreams: Gauge = "doorstep_http_event_streams",
-    /// Long polls that waited, by outcome: events, or timeout.
+    /// Polls with wait_seconds that were answered, by outcome: events or timeout.
     LongPolls: Counter = "doorstep_long_polls",
-    /// Seconds from a publish request to its durable commit.
+    /// Polls that wait for an event.
+    WaitingPolls: Gauge = "doorstep_waiting_polls",
+    /// Seconds from a publish request that was understood to its durable commit.
     PublishCommitSeconds: Histogram = "doorstep_publish_commit_seconds",
-    /// Events published, by outcome: appended, deduplicated, or scheduled.
+    /// Events of publish requests, by outcome: published, deduplicated or scheduled.
     PublishedEvents: Counter = "doorstep_published_events",
-    /// Seconds from an event's acceptance to its dispatch to a live reader.
+    /// Publish requests refused because a deduplication key stood for another body.
+    PublishConflicts: Counter = "doorstep_publish_conflicts",
+    /// Scheduled events whose time came, by outcome: promoted or failed.
+    ScheduledEvents: Counter = "doorstep_scheduled_events",
+    /// Steps of promotion that failed and are repeated.
+    PromotionFailures: Counter = "doorstep_promotion_failures",
+    /// Seconds from an event's acceptance to its dispatch to a reader that is live.
     PublishDispatchSeconds: Histogram = "doorstep_publish_dispatch_seconds",
-    /// Scheduled events that wait for their time.
-    ScheduledWaiting: Gauge = "doorstep_scheduled_waiting_events",
-    /// Scheduled events that could not be appended when due.
-    ScheduledFailed: Counter = "doorstep_scheduled_failed_events",
-    /// The highest head of any log that has readers here.
+    /// Heads of the logs with readers here: the highest.
     LogHeadSeq: Gauge = "doorstep_log_head_seq",
-    /// Logs with a running tail.
+    /// Logs with a running tail, by state: live or stalled.
     LogTails: Gauge = "doorstep_log_tails",
-    /// Seconds that the slowest tail is behind the committed head.
-    LogTailLagSeconds: Gauge = "doorstep_log_tail_lag_seconds",
-    /// Events that a tail took from memory or had to read from the store, by source.
+    /// Events that tails took, by source: memory or store.
     LogTailEvents: Counter = "doorstep_log_tail_events",
     /// Pages read for readers, by source: ring or store.
     LogPages: Counter = "doorstep_log_pages",
-    /// Bytes held by hot rings.
-    LogRingBytes: Gauge = "doorstep_log_ring_bytes",
     /// Events removed by retention.
     LogRetired: Counter = "doorstep_log_retired_events",
-    /// Open gateway connections, by kind: agent, or reader.
+    /// Identified gateway connections, by kind: agent or reader.
     GatewayConnections: Gauge = "doorstep_gateway_connections",
-    /// Gateway sessions by how they began: identify, or resume. Their ratio is the reconnect rate.
-    GatewaySessions: Counter = "doorstep_gateway_sessions",
-    /// Gateway connections closed, by close code name.
+    /// Gateway sessions, those that wait to be resumed included.
+    GatewaySessions: Gauge = "doorstep_gateway_sessions",
+    /// Gateway sessions resumed: the reconnect rate.
+    GatewayResumes: Counter = "doorstep_gateway_resumes",
+    /// Gateway connections closed, by the close code's name.
     GatewayCloses: Counter = "doorstep_gateway_closes",
-    /// Frames sent to gateway peers.
-    GatewayFrames: Counter = "doorstep_gateway_frames",
-    /// Events dispatched to consumers and readers, by transport.
+    /// Frames of gateway peers refused with an error or a close.
+    GatewayFramesRefused: Counter = "doorstep_gateway_frames_refused",
+    /// Events dispatched, redeliveries included, by transport: gateway, poll or reader.
     Deliveries: Counter = "doorstep_deliveries",
     /// Events dispatched again because they were not acknowledged in time.
     Redeliveries: Counter = "doorstep_redeliveries",
+    /// Acknowledgements over the gateway.
+    Acks: Counter = "doorstep_acks",
     /// Seconds from an event's dispatch to its acknowledgement.
     AckSeconds: Histogram = "doorstep_ack_seconds",
-    /// Consumers taken over by another holder.
-    ConsumerTakeovers: Counter = "doorstep_consumer_takeovers",
-    /// Times that a position could not be served and its holder had to resynchronise, by reason.
+    /// Saves of cursors, by outcome: done or failed.
+    CursorSaves: Counter = "doorstep_cursor_saves",
+    /// Positions that could not be served, so that their holder had to resynchronise.
     CursorResets: Counter = "doorstep_cursor_resets",
+    /// Consumers taken from an attached holder, by outcome: done or refused.
+    ConsumerTakeovers: Counter = "doorstep_consumer_takeovers",
     /// Events between the cursors of connected consumers and the head: the sum.
     ConsumerBacklog: Gauge = "doorstep_consumer_backlog_events",
-    /// Events between the cursor of the consumer that is furthest behind and the head.
+    /// Events between the cursor of the connected consumer that is furthest behind and the head.
     ConsumerBacklogMax: Gauge = "doorstep_consumer_backlog_max_events",
-    /// Events dispatched to connected consumers and not acknowledged.
-    ConsumerInFlight: Gauge = "doorstep_consumer_in_flight_events",
-    /// Seconds since the oldest dispatch that is not acknowledged.
+    /// Seconds since the oldest dispatch to a connected consumer that is not acknowledged.
     OldestUnackedSeconds: Gauge = "doorstep_oldest_unacked_seconds",
-    /// Cursor saves, by outcome: saved, or replaced.
-    CursorSaves: Counter = "doorstep_cursor_saves",
-    /// Authentications, by outcome.
+    /// Authentications, by outcome: cached, read or failed.
     Authentications: Counter = "doorstep_authentications",
     /// Requests denied.
     AuthorizationDenials: Counter = "doorstep_authorization_denials",
-    /// Writes waiting in the store's queue.
-    StoreQueueDepth: Gauge = "doorstep_store_queue_depth",
-    /// Writes refused because the queue was full.
-    StoreQueueRefused: Counter = "doorstep_store_queue_refused",
-    /// Commits.
+    /// Commits, by outcome: durable or failed.
     StoreCommits: Counter = "doorstep_store_commits",
-    /// Units of work per commit.
-    StoreCommitUnits: Histogram = "doorstep_store_commit_units",
-    /// Seconds per commit.
+    /// Seconds per durable commit.
     StoreCommitSeconds: Histogram = "doorstep_store_commit_seconds",
-    /// Store failures, by kind.
-    StoreFailures: Counter = "doorstep_store_failures",
-    /// Bytes of the store's files.
-    StoreBytes: Gauge = "doorstep_store_bytes",
+    /// Units of work, by outcome: committed or undone. Committed units by durable commits is the mean batch.
+    StoreUnits: Counter = "doorstep_store_units",
+    /// Repeated units of work after a failure that passes, by unit.
+    StoreRetries: Counter = "doorstep_store_retries",
+    /// Reads answered.
+    StoreReads: Counter = "doorstep_store_reads",
+    /// Units of work waiting in the store's queue.
+    StoreQueueDepth: Gauge = "doorstep_store_queue_depth",
+    /// Bytes waiting in the store's queue.
+    StoreQueueBytes: Gauge = "doorstep_store_queue_bytes",
+    /// Units of work refused because a queue was full.
+    StoreQueueRefused: Counter = "doorstep_store_queue_refused",
     /// Seconds since the process began.
     UptimeSeconds: Gauge = "doorstep_uptime_seconds",
     /// Always 1; the label says which version runs.

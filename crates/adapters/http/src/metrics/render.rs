@@ -54,7 +54,11 @@ fn encode(mut encoder: MetricEncoder<'_>, value: &Value) -> Result<(), fmt::Erro
     match value {
         Value::Counter(value) => encoder.encode_counter::<NoLabelSet, _, u64>(value, None),
         Value::Gauge(value) => encoder.encode_gauge(value),
-        Value::Histogram(histogram) => encoder.encode_histogram::<NoLabelSet>(histogram.sum, histogram.count(), &histogram.buckets, None),
+        Value::Histogram(histogram) => {
+            let unbounded = |(bound, count): &(f64, u64)| (if *bound >= f64::MAX { f64::INFINITY } else { *bound }, *count);
+            let buckets: Vec<_> = histogram.buckets.iter().map(unbounded).collect();
+            encoder.encode_histogram::<NoLabelSet>(histogram.sum, histogram.count(), &buckets, None)
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use super::Metric;
 pub struct HistogramSnapshot {
     /// The sum of all values.
     pub sum: f64,
-    /// Upper bound and number of values in the bucket, not cumulative, ascending; the last bound is [`f64::MAX`].
+    /// Upper bound and number of values in the bucket, not cumulative, ascending; the last bound is [`f64::INFINITY`] ([`f64::MAX`] is taken for it).
     pub buckets: Vec<(f64, u64)>,
 }
 

@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use domain::{Seq, SyncEpoch};
 use protocol::{ProblemCode, Reason};
 
-pub(crate) use mapping::{not_found, query_pointer, unauthenticated};
+pub(crate) use mapping::{query_pointer, unauthenticated};
 pub(crate) use render::render;
 
 /// Why a request is not done. It has no request id yet: `render` gives it one.

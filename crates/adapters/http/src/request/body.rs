@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use crate::Settings;
 use crate::refusal::Refusal;
 
-pub(crate) use axum::body::Body;
+use axum::body::Body;
 
 const READS_JSON: &str = "this operation reads application/json";
 

@@ -13,7 +13,6 @@ use domain::{PayloadRef, Priority};
 use intake::{NewEvent, NewRecipient, Place, PublishError, Published, PublishedEvent};
 use protocol::{CloudEventsMode, EventInput, ProblemCode, PublishRequest, PublishResponse, Recipient, parse_cloudevents, parse_publish};
 use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use crate::documents::WRITING;
 use crate::refusal::Refusal;
