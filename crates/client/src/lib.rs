@@ -34,8 +34,8 @@ pub use address::InvalidAddress;
 pub use backoff::{Backoff, BackoffOptions};
 pub use consumer::{Connected, Consumer, ConsumerBuilder, ConsumerError, ConsumerOptions, Delivery, Link, NotHandedOut, ReaderOptions};
 pub use domain::{
-    ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, Seq, SpaceId, SyncEpoch,
-    TenantId, Timestamp, TokenId,
+    ChannelId, ChannelRef, Clock, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, Seq, SpaceId,
+    SyncEpoch, SystemClock, TenantId, Timestamp, TokenId,
 };
 pub use error::{ClientError, InvalidOptions, Retry};
 pub use options::ClientOptions;

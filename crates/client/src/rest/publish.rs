@@ -2,12 +2,19 @@
 
 use domain::{DeduplicationKey, EventId, IdGenerator as _, InvalidId, SystemIds};
 use protocol::admin::ScheduledItem;
-use protocol::{EventBatch, EventInput, Page, PublishRequest, PublishResponse};
+use protocol::{EventInput, Page, PublishResponse};
 use reqwest::Method;
+use serde::Serialize;
 
 use super::PageRequest;
 use super::list::page;
 use crate::{Client, ClientError};
+
+/// [`protocol::EventBatch`] of events that stay the caller's, who may have to publish them again.
+#[derive(Serialize)]
+struct Batch<'a> {
+    events: &'a [EventInput],
+}
 
 impl Client {
     /// Publishes events together or not at all, in this order; at most `publish.max_events`.
@@ -16,9 +23,9 @@ impl Client {
     ///
     /// # Errors
     /// [`ClientError`]; of a refusal, `pointer` names the event, as in `/events/3/type`.
-    pub async fn publish(&self, events: Vec<EventInput>) -> Result<PublishResponse, ClientError> {
+    pub async fn publish(&self, events: &[EventInput]) -> Result<PublishResponse, ClientError> {
         // Always as a batch, so that pointers have one form.
-        let body = PublishRequest::Several(EventBatch { events });
+        let body = Batch { events };
         self.transport.answer(self.transport.call(Method::POST, &["v1", "events"]).json(&body)?).await
     }
 

@@ -39,8 +39,8 @@ async fn the_token_goes_in_the_header_and_nowhere_else() {
 async fn events_are_published_as_a_batch() {
     let mut http = Http::bind().await;
     let client = client_of(http.address);
-    let event = EventInput::new(EventType::parse("a.b").unwrap());
-    let (answer, ()) = tokio::join!(within(client.publish(vec![event])), async {
+    let events = [EventInput::new(EventType::parse("a.b").unwrap())];
+    let (answer, ()) = tokio::join!(within(client.publish(&events)), async {
         let request = http.request().await;
         assert_eq!((request.line.as_str(), &request.body), ("POST /v1/events", &json!({"events": [{"type": "a.b"}]})));
         assert!(request.head.contains("content-type: application/json\r\n"));

@@ -1,0 +1,165 @@
+//! `doorstep events`: the log as people and apps see it.
+
+use clap::{Args, Subcommand};
+use client::{Client, ConsumerError, Link, ReaderOptions, Seq, SyncEpoch};
+use protocol::{EventEnvelope, EventPage};
+use serde_json::value::RawValue;
+use tokio::sync::watch;
+
+use super::scheduled::{self, ScheduledCommand};
+use super::{cell, when};
+use crate::arguments::seq;
+use crate::failure::Failure;
+use crate::follow::tell_link;
+use crate::session::Session;
+use crate::table;
+
+/// Events of a page.
+const PAGE: u32 = 200;
+/// Characters of a payload in a line for people.
+const PAYLOAD_CHARS: usize = 120;
+
+/// The log, for people and apps. Agents follow instead.
+#[derive(Clone, Debug, Subcommand)]
+pub enum EventsCommand {
+    /// List events: the last ones, or those after a position.
+    #[command(after_help = "Examples:\n  doorstep events ls --last 50\n  doorstep events ls --after 0 --json > everything.jsonl\n  \
+                            doorstep events ls --follow")]
+    Ls(ListArguments),
+    /// Events that wait for their time.
+    #[command(subcommand)]
+    Scheduled(ScheduledCommand),
+}
+
+/// What `doorstep events ls` takes.
+#[derive(Clone, Debug, Args)]
+pub struct ListArguments {
+    /// Events after this position, from the oldest; 0 is everything that is kept.
+    #[arg(long, value_name = "SEQ", value_parser = seq, conflicts_with = "last")]
+    after: Option<Seq>,
+    /// About this many of the last events: positions that you may not see are counted, too.
+    #[arg(long, value_name = "N", default_value = "20")]
+    last: u64,
+    /// The most events.
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Go on with events as they come, until interrupted.
+    #[arg(long, short)]
+    follow: bool,
+}
+
+/// Runs `doorstep events`.
+pub(crate) async fn run(command: EventsCommand, session: &Session) -> Result<(), Failure> {
+    match command {
+        EventsCommand::Ls(arguments) => list(arguments, session).await,
+        EventsCommand::Scheduled(command) => scheduled::run(command, session).await,
+    }
+}
+
+async fn list(arguments: ListArguments, session: &Session) -> Result<(), Failure> {
+    let client = session.client()?;
+    let mut left = arguments.limit.unwrap_or(u64::MAX);
+    let (mut after, mut epoch) = beginning(&client, &arguments).await?;
+    while left > 0 {
+        let limit = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE);
+        let EventPage { events, next_cursor, head_seq, sync_epoch, .. } = client.list_events(Some(after), Some(limit), epoch).await?;
+        for raw in &events {
+            print(session, raw)?;
+            left -= 1;
+        }
+        (after, epoch) = (next_cursor, Some(sync_epoch));
+        if next_cursor >= head_seq {
+            break;
+        }
+    }
+    if arguments.follow && left > 0 { follow(&client, session, after, epoch, left).await } else { Ok(()) }
+}
+
+/// The position after which to begin.
+async fn beginning(client: &Client, arguments: &ListArguments) -> Result<(Seq, Option<SyncEpoch>), Failure> {
+    match arguments.after {
+        Some(after) if after > Seq::ZERO => Ok((after, None)),
+        asked => {
+            let (floor, head, epoch) = bounds(client).await?;
+            let wanted = if asked.is_some() { 0 } else { head.get().saturating_sub(arguments.last) };
+            let oldest = floor.previous();
+            Ok((Seq::new(wanted).unwrap_or(Seq::ZERO).max(oldest), epoch))
+        }
+    }
+}
+
+/// The lowest and the highest position of the log.
+async fn bounds(client: &Client) -> Result<(Seq, Seq, Option<SyncEpoch>), Failure> {
+    match client.list_events(Some(Seq::ZERO), Some(1), None).await {
+        Ok(page) => Ok((Seq::ZERO, page.head_seq, Some(page.sync_epoch))),
+        Err(error) => match error.problem() {
+            // The beginning is not kept any more; the refusal says what is.
+            Some(protocol::Problem { floor_seq: Some(floor), head_seq: Some(head), sync_epoch, .. }) => Ok((*floor, *head, *sync_epoch)),
+            _ => Err(error.into()),
+        },
+    }
+}
+
+async fn follow(client: &Client, session: &Session, cursor: Seq, sync_epoch: Option<SyncEpoch>, mut left: u64) -> Result<(), Failure> {
+    let mut reader = client.reader(ReaderOptions { cursor: Some(cursor), sync_epoch, ..ReaderOptions::default() });
+    let link: watch::Receiver<Link> = reader.link();
+    let reading = async {
+        while left > 0 {
+            match reader.next().await {
+                Some(Ok(delivery)) => {
+                    print(session, &delivery.raw)?;
+                    left -= 1;
+                }
+                Some(Err(error @ ConsumerError::ResyncRequired { .. })) => session.note(&error.to_string()),
+                Some(Err(error)) => return Err(error.into()),
+                None => break,
+            }
+        }
+        Ok(())
+    };
+    tokio::select! {
+        biased;
+        result = reading => result,
+        () = tell_link(link, session) => Ok(()),
+    }
+}
+
+fn print(session: &Session, raw: &RawValue) -> Result<(), Failure> {
+    if session.options.json {
+        return session.record(raw.get());
+    }
+    match EventEnvelope::parse(raw) {
+        Ok(event) => session.line(&table::printable(&for_people(&event))),
+        Err(error) => Err(Failure::Failed(format!("what the server sends is not an event: {error}"))),
+    }
+}
+
+/// An event on a line.
+fn for_people(event: &EventEnvelope) -> String {
+    let place = match &event.channel {
+        Some(channel) => channel.to_string(),
+        None => format!("@{}", super::words(&event.audience)),
+    };
+    let payload = event.payload.as_ref().map(|payload| payload.get()).unwrap_or_default();
+    let about = event.summary.clone().unwrap_or_else(|| shortened(payload));
+    format!("{:>8}  {}  {}  {place}  {}  {about}", cell(Some(&event.seq)), when(event.created_at), event.event_type, event.actor.id)
+}
+
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(PAYLOAD_CHARS) {
+        Some((at, _)) => format!("{}…", text.get(..at).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{PAYLOAD_CHARS, shortened};
+
+    #[test]
+    fn long_payloads_are_cut_at_a_character() {
+        assert_eq!(shortened("{}"), "{}");
+        let long = shortened(&"é".repeat(1_000));
+        assert_eq!(long.chars().count(), PAYLOAD_CHARS + 1);
+    }
+}

@@ -1,0 +1,126 @@
+//! How a command fails: what is said, and with which exit code.
+
+use std::process::ExitCode;
+
+use client::{ClientError, ConsumerError, InvalidOptions};
+use protocol::ProblemCode;
+use thiserror::Error;
+
+/// Why a command did not succeed. Shown as one sentence on standard error.
+#[derive(Debug, Error)]
+pub(crate) enum Failure {
+    /// The arguments or the input make no sense.
+    #[error("{0}")]
+    Usage(String),
+    /// URL, token or configuration file are missing or wrong.
+    #[error("{0}")]
+    Configuration(String),
+    /// The server refused, or could not be asked.
+    #[error("{}", with_sources(.0))]
+    Client(#[from] ClientError),
+    /// Something else went wrong.
+    #[error("{0}")]
+    Failed(String),
+    /// The consumer was taken over by somebody else.
+    #[error("the consumer was taken over by a newer connection or poll; whoever it is goes on with it")]
+    Replaced,
+    /// Whoever read the output has gone.
+    #[error("standard output was closed")]
+    OutputClosed,
+}
+
+/// Exit codes, as `--help` documents them.
+pub(crate) const EXIT_CODES: &str = "\
+Exit codes:
+  0  done
+  1  refused by the server, or failed; standard error says why
+  2  usage or configuration error; nothing was done
+  3  follow only: the consumer was taken over by somebody else";
+
+impl Failure {
+    /// A failure of reading or writing.
+    pub(crate) fn io(what: impl std::fmt::Display, error: &std::io::Error) -> Self {
+        Self::Failed(format!("{what}: {error}"))
+    }
+
+    /// The exit code.
+    pub(crate) fn exit_code(&self) -> ExitCode {
+        ExitCode::from(self.code())
+    }
+
+    pub(crate) const fn code(&self) -> u8 {
+        match self {
+            Self::Usage(_) | Self::Configuration(_) => 2,
+            Self::Replaced => 3,
+            Self::Client(_) | Self::Failed(_) | Self::OutputClosed => 1,
+        }
+    }
+
+    /// What may help, where the message alone does not.
+    pub(crate) fn hint(&self) -> Option<&'static str> {
+        let Self::Client(error) = self else { return None };
+        match (error, error.code()) {
+            (ClientError::Unreachable(_), _) => Some("is it running there? --url, DOORSTEP_URL or the configuration file name another server"),
+            (_, Some(ProblemCode::Unauthenticated)) => Some("check the token: --token-file, DOORSTEP_TOKEN or the configuration file"),
+            _ => None,
+        }
+    }
+}
+
+impl From<InvalidOptions> for Failure {
+    fn from(error: InvalidOptions) -> Self {
+        Self::Configuration(with_sources(&error))
+    }
+}
+
+impl From<ConsumerError> for Failure {
+    fn from(error: ConsumerError) -> Self {
+        match error {
+            ConsumerError::Replaced => Self::Replaced,
+            ConsumerError::Refused(error) => Self::Client(error),
+            error => Self::Failed(with_sources(&error)),
+        }
+    }
+}
+
+/// An error with what caused it, each said once.
+pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let said = cause.to_string();
+        if !text.contains(&said) {
+            text = format!("{text}: {said}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use client::{Client, ClientError, ClientOptions, ConsumerError};
+    use protocol::{Problem, ProblemCode};
+
+    use super::Failure;
+
+    #[test]
+    fn a_refusal_names_its_code_and_its_request() {
+        let problem = Box::new(Problem::new(ProblemCode::NotFound, "no such consumer", "r-7"));
+        let failure = Failure::from(ClientError::Problem { problem, retry_after: None });
+        assert_eq!(failure.to_string(), "no such consumer [not_found, request r-7]");
+        assert_eq!(failure.code(), 1);
+    }
+
+    #[test]
+    fn a_replaced_consumer_has_an_exit_code_of_its_own() {
+        assert_eq!(Failure::from(ConsumerError::Replaced).code(), 3);
+    }
+
+    #[test]
+    fn an_address_that_is_not_one_is_a_configuration_error_with_its_reason() {
+        let failure = Failure::from(Client::new(ClientOptions::new("http://sam:x@localhost")).unwrap_err());
+        assert_eq!(failure.code(), 2);
+        assert!(failure.to_string().contains("credential"), "{failure}");
+    }
+}

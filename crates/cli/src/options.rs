@@ -1,0 +1,43 @@
+//! Options that every command takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use protocol::Secret;
+
+/// When output is coloured.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorChoice {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// Options that every command takes.
+#[derive(Clone, Debug, Default, Args)]
+pub struct GlobalOptions {
+    /// The server's address; else DOORSTEP_URL, then `url` in ~/.config/doorstep/config.toml.
+    #[arg(long, global = true, value_name = "URL", help_heading = "Server and output")]
+    pub(crate) url: Option<String>,
+    /// The access token. Other users can see it in the list of processes: rather use a file or DOORSTEP_TOKEN.
+    #[arg(long, global = true, value_name = "TOKEN", value_parser = secret, hide_env_values = true, help_heading = "Server and output")]
+    pub(crate) token: Option<Secret>,
+    /// A file with the access token; else DOORSTEP_TOKEN, then `token` in ~/.config/doorstep/config.toml.
+    #[arg(long, global = true, value_name = "FILE", conflicts_with = "token", help_heading = "Server and output")]
+    pub(crate) token_file: Option<PathBuf>,
+    /// Print JSON, one object a line, instead of tables.
+    #[arg(long, global = true, help_heading = "Server and output")]
+    pub(crate) json: bool,
+    /// When to use colour.
+    #[arg(long, global = true, value_enum, value_name = "WHEN", default_value = "auto", help_heading = "Server and output")]
+    pub(crate) color: ColorChoice,
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a value parser")]
+fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(text.to_owned()))
+}

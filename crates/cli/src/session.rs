@@ -1,0 +1,139 @@
+//! One run of a command: its client, its output, its complaints.
+
+use std::io::ErrorKind;
+
+use anstyle::{AnsiColor, Style};
+use client::Client;
+use serde::Serialize;
+
+use crate::failure::Failure;
+use crate::options::{ColorChoice, GlobalOptions};
+use crate::settings::Settings;
+use crate::table;
+use crate::terminal::{Terminal, write_line};
+
+/// One run of a command.
+#[derive(Debug)]
+pub(crate) struct Session {
+    pub(crate) terminal: Terminal,
+    pub(crate) options: GlobalOptions,
+}
+
+impl Session {
+    pub(crate) fn new(options: GlobalOptions, terminal: Terminal) -> Self {
+        Self { terminal, options }
+    }
+
+    /// The client of the configured server, with the configured token.
+    pub(crate) fn client(&self) -> Result<Client, Failure> {
+        let client = self.settings()?.client()?;
+        if client.is_exposed() {
+            self.note(&format!("the token is sent unencrypted to {}: use https", client.address()));
+        }
+        Ok(client)
+    }
+
+    /// The client of the configured server, for what needs no token.
+    pub(crate) fn client_without_token(&self) -> Result<Client, Failure> {
+        self.settings()?.client_without_token()
+    }
+
+    fn settings(&self) -> Result<Settings, Failure> {
+        let settings = Settings::find(&self.options, &self.terminal.environment)?;
+        settings.warnings.iter().for_each(|warning| self.note(warning));
+        Ok(settings)
+    }
+
+    /// Prints a list: a table, or one JSON object a line.
+    pub(crate) fn list<T: Serialize>(&self, headers: &[&str], items: &[T], row: impl Fn(&T) -> Vec<String>) -> Result<(), Failure> {
+        if self.options.json {
+            return items.iter().try_for_each(|item| self.json(item));
+        }
+        let rows: Vec<_> = items.iter().map(row).collect();
+        let lines = table::render(headers, &rows);
+        let mut lines = lines.iter();
+        if let Some(header) = lines.next() {
+            self.line(&self.paint(header, Style::new().bold()))?;
+        }
+        lines.try_for_each(|line| self.line(line))
+    }
+
+    /// Prints one thing: its members one a line, or one JSON object.
+    pub(crate) fn item<T: Serialize>(&self, item: &T, members: &[(&str, String)]) -> Result<(), Failure> {
+        if self.options.json {
+            return self.json(item);
+        }
+        let width = members.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+        members.iter().filter(|(_, value)| !value.is_empty()).try_for_each(|(name, value)| {
+            let name = format!("{name:<width$}");
+            self.line(&format!("{}  {}", self.paint(&name, Style::new().bold()), table::printable(value)))
+        })
+    }
+
+    /// Prints a JSON object on a line.
+    pub(crate) fn json(&self, item: &impl Serialize) -> Result<(), Failure> {
+        let text = serde_json::to_string(item).map_err(|error| Failure::Failed(format!("the answer cannot be written: {error}")))?;
+        self.record(&text)
+    }
+
+    /// Prints a line of JSON as it is, except that a terminal is not made to obey it.
+    pub(crate) fn record(&self, text: &str) -> Result<(), Failure> {
+        if self.terminal.out_is_terminal { self.line(&table::terminal_json(text)) } else { self.line(text) }
+    }
+
+    /// Prints a line.
+    pub(crate) fn line(&self, text: &str) -> Result<(), Failure> {
+        write_line(&self.terminal.out, text).map_err(output_failure)
+    }
+
+    /// Says something on standard error. That it cannot be said stops nothing.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = write_line(&self.terminal.err, &format!("doorstep: {text}"));
+    }
+
+    /// Says that something was done, unless a program reads the output.
+    pub(crate) fn done(&self, text: &str) {
+        if !self.options.json {
+            self.note(text);
+        }
+    }
+
+    /// Says why the command failed.
+    pub(crate) fn complain(&self, failure: &Failure) {
+        // Whoever closed the output knows.
+        if matches!(failure, Failure::OutputClosed) {
+            return;
+        }
+        let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
+        let name = if self.colours(self.terminal.err_is_terminal) { format!("{red}doorstep:{red:#}") } else { "doorstep:".to_owned() };
+        let text = table::printable(&failure.to_string());
+        let _ = write_line(&self.terminal.err, &format!("{name} {text}"));
+        if let Some(hint) = failure.hint() {
+            self.note(hint);
+        }
+    }
+
+    /// `text` in a style, where output is coloured.
+    pub(crate) fn paint(&self, text: &str, style: Style) -> String {
+        if self.colours(self.terminal.out_is_terminal) { format!("{style}{text}{style:#}") } else { text.to_owned() }
+    }
+
+    fn colours(&self, is_terminal: bool) -> bool {
+        match self.options.color {
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
+            ColorChoice::Auto => {
+                let environment = &self.terminal.environment;
+                is_terminal && environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb")
+            }
+        }
+    }
+}
+
+/// What a failed write of the output means.
+pub(crate) fn output_failure(error: std::io::Error) -> Failure {
+    match error.kind() {
+        ErrorKind::BrokenPipe => Failure::OutputClosed,
+        _ => Failure::io("the output cannot be written", &error),
+    }
+}
