@@ -26,11 +26,11 @@ pub fn asyncapi() -> Value {
         messages.insert(message_id(frame), message(frame));
         operations.insert(operation_id("send", frame), operation("send", frame));
     }
-    let in_channel = messages.keys().map(|id| (id.clone(), reference("components/messages", id)));
+    let in_channel: Map<_, _> = messages.keys().map(|id| (id.clone(), reference("components/messages", id))).collect();
     let channel = json!({
         "address": "/v1/gateway",
         "description": "One connection per session. An agent has one connection per consumer: the newest wins, the older one closes with 4015.",
-        "messages": Map::from_iter(in_channel),
+        "messages": in_channel,
         "x-protocol": PROTOCOL,
         "x-close-codes": close_codes(),
     });

@@ -51,7 +51,7 @@ impl Watch {
             read_by: AtomicU64::new(NEVER),
             written_by: AtomicU64::new(NEVER),
         };
-        watch.read_by.store(watch.from_now(bounds.head), Ordering::Relaxed);
+        watch.read_by.store(watch.due_after(bounds.head), Ordering::Relaxed);
         watch
     }
 
@@ -59,7 +59,7 @@ impl Watch {
     pub(crate) fn received(&self) {
         if self.phase.load(Ordering::Relaxed) == IDLE {
             self.phase.store(HEAD, Ordering::Relaxed);
-            self.read_by.store(self.from_now(self.bounds.head), Ordering::Relaxed);
+            self.read_by.store(self.due_after(self.bounds.head), Ordering::Relaxed);
         }
     }
 
@@ -72,21 +72,21 @@ impl Watch {
     /// The answer is on its way; the peer may send another request.
     pub(crate) fn idle(&self) {
         self.phase.store(IDLE, Ordering::Relaxed);
-        self.read_by.store(self.from_now(self.bounds.idle), Ordering::Relaxed);
+        self.read_by.store(self.due_after(self.bounds.idle), Ordering::Relaxed);
     }
 
     /// The peer took bytes. A long answer does not use up the time for the next request.
     pub(crate) fn sent(&self) {
         self.written_by.store(NEVER, Ordering::Relaxed);
         if self.phase.load(Ordering::Relaxed) == IDLE {
-            self.read_by.store(self.from_now(self.bounds.idle), Ordering::Relaxed);
+            self.read_by.store(self.due_after(self.bounds.idle), Ordering::Relaxed);
         }
     }
 
     /// The peer takes no bytes at the moment.
     pub(crate) fn blocked(&self) {
         if self.written_by.load(Ordering::Relaxed) == NEVER {
-            self.written_by.store(self.from_now(self.bounds.write), Ordering::Relaxed);
+            self.written_by.store(self.due_after(self.bounds.write), Ordering::Relaxed);
         }
     }
 
@@ -96,7 +96,7 @@ impl Watch {
         (by != NEVER).then(|| self.began + Duration::from_micros(by))
     }
 
-    fn from_now(&self, allowed: Duration) -> u64 {
+    fn due_after(&self, allowed: Duration) -> u64 {
         u64::try_from((self.began.elapsed() + allowed).as_micros()).unwrap_or(NEVER - 1)
     }
 }

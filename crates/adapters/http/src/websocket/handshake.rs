@@ -20,15 +20,11 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    /// Reads it from the head of a request. Takes the upgrade out of the extensions.
-    ///
-    /// # Errors
-    /// `upgrade_required`, as a whole answer: it carries the headers that say to what.
-    pub(crate) fn of(parts: &mut Parts) -> Result<Self, Response> {
-        let key = key_of(parts).ok_or_else(upgrade_required)?;
-        let accept = HeaderValue::try_from(derive_accept_key(key.as_bytes())).map_err(|_| upgrade_required())?;
-        let upgrade = parts.extensions.remove::<OnUpgrade>().ok_or_else(upgrade_required)?;
-        Ok(Self { accept, upgrade })
+    /// Reads it from the head of a request, and takes the upgrade out of the extensions. `None` when the request asks for no WebSocket that
+    /// can be had here: the answer is [`upgrade_required`].
+    pub(crate) fn of(parts: &mut Parts) -> Option<Self> {
+        let accept = HeaderValue::try_from(derive_accept_key(key_of(parts)?.as_bytes())).ok()?;
+        Some(Self { accept, upgrade: parts.extensions.remove::<OnUpgrade>()? })
     }
 
     /// The answer that switches protocols.
@@ -64,7 +60,8 @@ fn has_word(headers: &HeaderMap, name: &header::HeaderName, word: &str) -> bool 
     values.any(|value| value.split(',').any(|part| part.trim().eq_ignore_ascii_case(word)))
 }
 
-fn upgrade_required() -> Response {
+/// `upgrade_required`, with the headers that say to what.
+pub(crate) fn upgrade_required() -> Response {
     let detail = "this path is served over WebSocket: version 13 of RFC 6455 on HTTP/1.1";
     let mut response = Refusal::new(ProblemCode::UpgradeRequired, detail).into_response();
     let headers = response.headers_mut();
@@ -103,10 +100,9 @@ mod tests {
     #[test]
     fn a_handshake_without_any_one_of_its_parts_is_not() {
         assert!(!is_taken(&GOOD, Version::HTTP_10));
-        for missing in 0..GOOD.len() {
-            let mut headers = GOOD.to_vec();
-            headers.remove(missing);
-            assert!(!is_taken(&headers, Version::HTTP_11), "without {}", GOOD[missing].0);
+        for (missing, _) in GOOD {
+            let headers: Vec<_> = GOOD.into_iter().filter(|(name, _)| *name != missing).collect();
+            assert!(!is_taken(&headers, Version::HTTP_11), "without {missing}");
         }
         for (name, value) in [("sec-websocket-version", "8"), ("sec-websocket-key", "short"), ("upgrade", "h2c")] {
             let headers = GOOD.map(|(own, good)| if own == name { (own, value) } else { (own, good) });

@@ -8,4 +8,4 @@ mod handshake;
 mod outbox;
 
 pub(crate) use connection::WebSocket;
-pub(crate) use handshake::Handshake;
+pub(crate) use handshake::{Handshake, upgrade_required};

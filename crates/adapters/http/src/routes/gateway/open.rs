@@ -4,7 +4,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::extract::{Request, State};
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
 use protocol::{ProblemCode, Secret};
@@ -13,7 +13,7 @@ use crate::refusal::Refusal;
 use crate::request::{Query, bearer};
 use crate::server::{Open, RemoteAddress, WatchedStream};
 use crate::services::ApiState;
-use crate::websocket::{Handshake, WebSocket};
+use crate::websocket::{Handshake, WebSocket, upgrade_required};
 
 /// Open the gateway.
 ///
@@ -28,10 +28,8 @@ pub(crate) async fn open_gateway(State(state): State<ApiState>, request: Request
     Query::none(request.uri())?;
     let (mut parts, _) = request.into_parts();
     let credential = bearer(&parts.headers)?.map(|token| Secret::new(token.to_owned()));
-    let (accept, upgrade) = match Handshake::of(&mut parts) {
-        Ok(handshake) => handshake.split(),
-        Err(answer) => return Ok(answer.into_response()),
-    };
+    let Some(handshake) = Handshake::of(&mut parts) else { return Ok(upgrade_required()) };
+    let (accept, upgrade) = handshake.split();
     let remote = parts.extensions.get::<RemoteAddress>().map(|remote| remote.0.ip());
     let open = parts.extensions.remove::<Arc<Open>>();
     state.tasks.spawn(live(upgrade, credential, remote, open, state.clone()));
