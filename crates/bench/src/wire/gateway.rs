@@ -50,7 +50,7 @@ pub(crate) fn ack_frame(seq: u64) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
-    use domain::{Audience, DeliveryFields, Event, EventId, EventOrigin, EventType, Seq, Timestamp};
+    use domain::{Audience, DeliveryFields, Event, EventOrigin, EventType, Seq, Timestamp};
     use protocol::{Ack, ClientFrame};
 
     use super::{ack_frame, dispatched_seq, identify_frame};
@@ -59,7 +59,7 @@ mod tests {
     fn the_seq_is_read_where_the_server_writes_it() {
         let event = Event::new(
             Seq::new(184_392).unwrap(),
-            EventId::parse("0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70").unwrap(),
+            "0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70".parse().unwrap(),
             EventType::parse("bench.event").unwrap(),
             None,
             Audience::default(),
