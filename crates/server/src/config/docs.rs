@@ -21,7 +21,7 @@ only says whether it is valid.
 ";
 
 /// The reference as Markdown.
-pub fn reference() -> String {
+pub(crate) fn reference() -> String {
     let mut out = PREFACE.to_owned();
     let keys = Config::keys();
     for (section, doc) in Config::sections() {

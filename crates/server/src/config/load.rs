@@ -8,12 +8,12 @@ use super::schema::{Schema, SetError};
 use super::value::Raw;
 
 /// The prefix of environment variables: `DOORSTEP__AGENT__ACK_TIMEOUT=30s`.
-pub const ENVIRONMENT_PREFIX: &str = "DOORSTEP__";
+pub(crate) const ENVIRONMENT_PREFIX: &str = "DOORSTEP__";
 const FILE_NAME: &str = "doorstep.toml";
 
 /// Where a configuration comes from.
 #[derive(Debug, Default, Clone)]
-pub struct Sources {
+pub(crate) struct Sources {
     /// `--config`; without it `doorstep.toml` of the working directory, if there is one.
     pub file: Option<PathBuf>,
     /// Environment variables, already read: name and value.
@@ -24,7 +24,7 @@ pub struct Sources {
 
 /// Everything that is wrong with a configuration, one sentence each.
 #[derive(Debug, PartialEq, Eq)]
-pub struct ConfigError {
+pub(crate) struct ConfigError {
     /// The faults, in the order of the sources.
     pub faults: Vec<String>,
 }
@@ -45,7 +45,7 @@ impl std::error::Error for ConfigError {}
 ///
 /// # Errors
 /// [`ConfigError`] with every fault of every source.
-pub fn load(sources: &Sources) -> Result<Config, ConfigError> {
+pub(crate) fn load(sources: &Sources) -> Result<Config, ConfigError> {
     let mut loading = Loading { config: Config::default(), faults: Vec::new() };
     loading.file(sources.file.as_deref());
     for (name, value) in &sources.environment {

@@ -10,16 +10,16 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use docs::reference;
-pub use load::{ConfigError, ENVIRONMENT_PREFIX, Sources, load};
-pub use value::{MaybeDuration, Size};
+pub(crate) use docs::reference;
+pub(crate) use load::{ENVIRONMENT_PREFIX, Sources, load};
+pub(crate) use value::{MaybeDuration, MaybeSize, Size};
 
 use schema::{Schema, configuration};
 use value::{Value, as_toml};
 
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LogFormat {
+pub(crate) enum LogFormat {
     /// For people; in colour on a terminal.
     Text,
     /// One JSON object a line.
@@ -70,6 +70,8 @@ configuration! {
             batch_max: usize = 500;
             /// Bytes of publications that share one durable commit.
             batch_max_bytes: Size = Size(8 << 20);
+            /// How large the database file may become; beyond it writing answers 503 `storage_full`, as on a full disk.
+            max_bytes: MaybeSize = MaybeSize(None);
             /// How long to wait for another program's lock on the database file.
             busy_timeout: Duration = Duration::from_secs(5);
             /// About how large the write-ahead log grows before it is moved into the database.
@@ -297,7 +299,7 @@ impl Config {
     }
 
     /// The values in force as TOML.
-    pub fn to_toml(&self) -> String {
+    pub(crate) fn to_toml(&self) -> String {
         let mut out = String::new();
         let mut section = "";
         for (name, value) in self.values() {

@@ -6,7 +6,7 @@ use super::Config;
 
 impl Config {
     /// The embedded store's.
-    pub fn store(&self) -> store_sqlite::StoreOptions {
+    pub(crate) fn store(&self) -> store_sqlite::StoreOptions {
         let database = &self.database;
         store_sqlite::StoreOptions {
             readers: database.readers,
@@ -14,6 +14,7 @@ impl Config {
             queue_max_bytes: database.queue_max_bytes.0,
             batch_max: database.batch_max,
             batch_max_bytes: database.batch_max_bytes.0,
+            max_bytes: database.max_bytes.0.map(|size| size.0 as u64),
             busy_timeout: database.busy_timeout,
             wal_checkpoint_bytes: database.wal_checkpoint_bytes.0 as u64,
             cache_bytes: database.cache_bytes.0 as u64,
@@ -21,7 +22,7 @@ impl Config {
     }
 
     /// The log's.
-    pub fn sync(&self) -> sync::Settings {
+    pub(crate) fn sync(&self) -> sync::Settings {
         let keys = &self.sync;
         sync::Settings {
             ring_max_events: keys.ring_max_events,
@@ -42,7 +43,7 @@ impl Config {
     }
 
     /// The consumers'.
-    pub fn agents(&self) -> agents::Settings {
+    pub(crate) fn agents(&self) -> agents::Settings {
         let keys = &self.agent;
         agents::Settings {
             ack_timeout: keys.ack_timeout,
@@ -55,7 +56,7 @@ impl Config {
     }
 
     /// Delivery's.
-    pub fn gateway(&self) -> gateway::Settings {
+    pub(crate) fn gateway(&self) -> gateway::Settings {
         let (keys, sync) = (&self.gateway, &self.sync);
         gateway::Settings {
             heartbeat_interval: keys.heartbeat_interval,
@@ -76,7 +77,7 @@ impl Config {
     }
 
     /// Identity's.
-    pub fn authz(&self) -> authz::Settings {
+    pub(crate) fn authz(&self) -> authz::Settings {
         let keys = &self.authz;
         authz::Settings {
             token_cache_max: keys.token_cache_max,
@@ -96,7 +97,7 @@ impl Config {
     }
 
     /// The HTTP interface's.
-    pub fn http(&self) -> http_api::Settings {
+    pub(crate) fn http(&self) -> http_api::Settings {
         let keys = &self.http;
         http_api::Settings {
             max_connections: keys.max_connections,
@@ -109,15 +110,13 @@ impl Config {
             publish: self.publish_limits(),
             default_page_size: keys.default_page_size,
             max_page_size: keys.max_page_size,
-            max_wait: self.agent.poll_wait_max,
-            heartbeat_interval: self.gateway.heartbeat_interval,
             write_timeout: self.gateway.write_timeout,
             max_frame_bytes: self.gateway.max_frame_bytes.0,
         }
     }
 
     /// Publishing's.
-    pub fn intake(&self) -> intake::Settings {
+    pub(crate) fn intake(&self) -> intake::Settings {
         let (keys, limits) = (&self.intake, &self.publish);
         intake::Settings {
             max_events: limits.max_events,

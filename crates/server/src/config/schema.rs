@@ -46,7 +46,7 @@ macro_rules! configuration {
         $(
             $(#[doc = $section_doc])+
             #[derive(Debug, Clone)]
-            pub struct $section_type { $( $(#[doc = $doc])+ pub $key: $type, )* }
+            pub(crate) struct $section_type { $( $(#[doc = $doc])+ pub(crate) $key: $type, )* }
 
             impl Default for $section_type {
                 fn default() -> Self {
@@ -57,7 +57,7 @@ macro_rules! configuration {
 
         $(#[$meta])*
         #[derive(Debug, Clone, Default)]
-        pub struct $config { $( $(#[doc = $section_doc])+ pub $section: $section_type, )* }
+        pub(crate) struct $config { $( $(#[doc = $section_doc])+ pub(crate) $section: $section_type, )* }
 
         impl $crate::config::schema::Schema for $config {
             fn keys() -> Vec<$crate::config::schema::Key> {

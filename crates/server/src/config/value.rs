@@ -45,11 +45,15 @@ pub(crate) trait Value: Sized {
 
 /// A number of bytes, written `64KiB`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Size(pub usize);
+pub(crate) struct Size(pub usize);
 
 /// A duration that can be switched off, written `off`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MaybeDuration(pub Option<Duration>);
+pub(crate) struct MaybeDuration(pub Option<Duration>);
+
+/// A number of bytes that can be left open, written `unlimited`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct MaybeSize(pub Option<Size>);
 
 const DURATION_UNITS: [(&str, u64); 5] = [("ms", 1), ("s", 1_000), ("m", 60_000), ("h", 3_600_000), ("d", 86_400_000)];
 const SIZE_UNITS: [(&str, usize); 4] = [("B", 1), ("KiB", 1 << 10), ("MiB", 1 << 20), ("GiB", 1 << 30)];
@@ -104,6 +108,18 @@ impl Value for Size {
         let fits = |(_, factor): &&(&str, usize)| self.0.is_multiple_of(*factor) && (self.0 != 0 || *factor == 1);
         let (unit, factor) = SIZE_UNITS.iter().rev().find(fits).copied().unwrap_or(("B", 1));
         format!("{}{unit}", self.0 / factor)
+    }
+}
+
+impl Value for MaybeSize {
+    const EXPECTED: &'static str = "unlimited, or a size such as 512MiB or 20GiB";
+
+    fn read(text: &str) -> Option<Self> {
+        if text.trim() == "unlimited" { Some(Self(None)) } else { Size::read(text).map(|size| Self(Some(size))) }
+    }
+
+    fn show(&self) -> String {
+        self.0.map_or_else(|| "unlimited".to_owned(), |size| size.show())
     }
 }
 

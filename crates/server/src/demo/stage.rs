@@ -36,7 +36,7 @@ impl Stage {
         Self::start(&self.directory, &address).await
     }
 
-    /// Lets the server end in the polite way.
+    /// Ends the server; its data goes with the directory.
     pub(super) async fn close(mut self) -> Result<(), Unexpected> {
         self.child.kill().await.map_err(|error| Unexpected::because("the server cannot be stopped", &error))
     }

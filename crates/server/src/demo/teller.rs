@@ -62,11 +62,7 @@ impl Teller {
     fn say(&self, style: Style, mark: &str, text: &str) {
         let mut out = std::io::stdout().lock();
         // Nobody listens any more: the story goes on, its exit code still tells.
-        let _ = if self.coloured {
-            writeln!(out, "{mark}{style}{text}{style:#}")
-        } else {
-            writeln!(out, "{mark}{text}")
-        };
+        let _ = if self.coloured { writeln!(out, "{mark}{style}{text}{style:#}") } else { writeln!(out, "{mark}{text}") };
         let _ = out.flush();
     }
 }

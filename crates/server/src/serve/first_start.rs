@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use authz::{Admin, PrincipalKind, TokenSecret};
+use authz::{Admin, AdminError, TokenSecret};
 
 use super::ServeError;
 
@@ -14,16 +14,29 @@ pub(crate) const OWNER_TOKEN_FILE: &str = "owner-token";
 ///
 /// The token is on the disk before it is in the store: a crash in between leaves a token that opens nothing, never an owner without a token.
 pub(super) async fn prepare(admin: &Admin, data: &Path) -> Result<(), ServeError> {
-    let failed = |error: &dyn std::fmt::Display| ServeError::new("the first start cannot make the owner", error);
-    if !admin.is_empty().await.map_err(|error| failed(&error))? {
-        return Ok(());
-    }
-    let secret = TokenSecret::generate(PrincipalKind::Person).map_err(|error| failed(&error))?;
     let path = data.join(OWNER_TOKEN_FILE);
-    write_private(&path, secret.reveal()).map_err(|error| failed(&format!("{}: {error}", path.display())))?;
-    admin.bootstrap(&secret).await.map_err(|error| failed(&error))?;
-    tracing::info!(file.path = %path.display(), "first start: the owner's token is in this file");
+    let keep = |secret: &TokenSecret| write_private(&path, secret.reveal()).map_err(FirstStart::File);
+    match admin.bootstrap(keep).await {
+        Ok(true) => tracing::info!(file.path = %path.display(), "first start: the owner's token is in this file"),
+        Ok(false) => {}
+        Err(FirstStart::File(error)) => {
+            return Err(ServeError::new(&format!("the owner's token cannot be kept in {}", path.display()), error));
+        }
+        Err(FirstStart::Admin(error)) => return Err(ServeError::new("the first start cannot make the owner", error)),
+    }
     Ok(())
+}
+
+/// What can go wrong.
+enum FirstStart {
+    File(std::io::Error),
+    Admin(AdminError),
+}
+
+impl From<AdminError> for FirstStart {
+    fn from(error: AdminError) -> Self {
+        Self::Admin(error)
+    }
 }
 
 /// Writes a file that only this user can read, durably.

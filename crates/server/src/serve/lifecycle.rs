@@ -17,8 +17,9 @@ pub(super) async fn live(config: Config) -> Result<(), ServeError> {
     let listening = listener.local_addr().map_err(|error| ServeError::new("the listener has no address", error))?;
     let (stop_accepting, total) = (CancellationToken::new(), config.shutdown.total_timeout);
     let signals = Signals::new()?;
+    let data = config.data.dir.clone();
     let node = Node::start(config).await?;
-    first_start::prepare(&node.admin, node.store.path()).await?;
+    first_start::prepare(&node.admin, &data).await?;
     let accepting = node.accept(listener, stop_accepting.clone());
     announce(listening).map_err(|error| ServeError::new("standard output", error))?;
     tracing::info!(listen.address = %listening, "serving");
@@ -27,7 +28,12 @@ pub(super) async fn live(config: Config) -> Result<(), ServeError> {
 }
 
 /// Stops in the order in which nothing acknowledged is lost: no new work, then what is owed to peers, then what is owed to the disk.
-async fn stop(node: Node, stop_accepting: &CancellationToken, accepting: super::node::Accepting, deadline: Instant) -> Result<(), ServeError> {
+async fn stop(
+    node: Node,
+    stop_accepting: &CancellationToken,
+    accepting: super::node::Accepting,
+    deadline: Instant,
+) -> Result<(), ServeError> {
     tracing::info!("stopping");
     node.readiness.drain();
     node.gateway.drain();

@@ -69,7 +69,7 @@ impl ProcessMetrics {
         samples.counter(Metric::LogTailEvents, &[("source", "store")], now.events_from_store.get());
         samples.counter(Metric::LogPages, &[("source", "ring")], now.ring_reads.get());
         samples.counter(Metric::LogPages, &[("source", "store")], now.store_reads.get());
-        samples.counter(Metric::LogRetired, &[], self.retention.metrics().retired_events.get());
+        samples.counter(Metric::LogRetired, &[], self.retention.metrics().removed_events.get());
     }
 
     fn gateway(&self, samples: &mut Samples) {
@@ -105,6 +105,13 @@ impl ProcessMetrics {
     }
 
     fn intake(&self, samples: &mut Samples) {
-        let _ = (&self.intake, samples);
+        let now = &self.intake;
+        samples.counter(Metric::PublishedEvents, &[("outcome", "appended")], now.published.get());
+        samples.counter(Metric::PublishedEvents, &[("outcome", "deduplicated")], now.deduplicated.get());
+        samples.counter(Metric::PublishedEvents, &[("outcome", "scheduled")], now.scheduled.get());
+        samples.counter(Metric::PublishConflicts, &[], now.conflicts.get());
+        samples.counter(Metric::ScheduledEvents, &[("outcome", "promoted")], now.promoted.get());
+        samples.counter(Metric::ScheduledEvents, &[("outcome", "failed")], now.failed.get());
+        samples.counter(Metric::PromotionFailures, &[], now.promotion_errors.get());
     }
 }

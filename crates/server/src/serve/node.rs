@@ -80,6 +80,7 @@ impl Node {
             clock: clock.clone(),
             ids: ids.clone(),
             settings: config.gateway(),
+            agents: config.agents(),
         });
         let feed = Arc::new(Feed::new(gateway.clone(), store.clone()));
         let consumers = Arc::new(ConsumerApi::new(store.clone(), store.clone(), authorizer.clone(), feed, config.agents()));

@@ -5,14 +5,16 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use async_trait::async_trait;
+use domain::Clock;
 use http_api::{Backup, BackupError, NotReady, Readiness};
 use protocol::admin::BackupReport;
 use store_sqlite::SqliteStore;
-use sync::LogStore;
+use sync::{LogStore, Logs};
 
-/// Ready while the store answers and the process is not stopping.
+/// Ready while the store answers, the tails follow, and the process is not stopping.
 pub(super) struct ProcessReadiness {
     store: Arc<SqliteStore>,
+    logs: Arc<Logs>,
     draining: AtomicBool,
 }
 
@@ -20,8 +22,8 @@ pub(super) struct ProcessReadiness {
 const ANSWER_WITHIN: Duration = Duration::from_millis(900);
 
 impl ProcessReadiness {
-    pub(super) fn new(store: Arc<SqliteStore>) -> Self {
-        Self { store, draining: AtomicBool::new(false) }
+    pub(super) fn new(store: Arc<SqliteStore>, logs: Arc<Logs>) -> Self {
+        Self { store, logs, draining: AtomicBool::new(false) }
     }
 
     /// From now on the process is not ready, so that load balancers leave it.
@@ -41,19 +43,29 @@ impl Readiness for ProcessReadiness {
         if !matches!(answered, Ok(Ok(_))) {
             missing.push(NotReady { part: "store" });
         }
+        if !self.logs.is_current() {
+            missing.push(NotReady { part: "tail" });
+        }
         if missing.is_empty() { Ok(()) } else { Err(missing) }
     }
 }
 
 /// Online backups of the embedded store, one at a time.
 pub(super) struct StoreBackup {
-    pub(super) store: Arc<SqliteStore>,
+    store: Arc<SqliteStore>,
+    clock: Arc<dyn Clock>,
+}
+
+impl StoreBackup {
+    pub(super) fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>) -> Self {
+        Self { store, clock }
+    }
 }
 
 #[async_trait]
 impl Backup for StoreBackup {
     async fn backup(&self, path: &str) -> Result<BackupReport, BackupError> {
-        let _ = (&self.store, path);
+        let _ = (&self.store, &self.clock, path);
         Err(BackupError::Running)
     }
 }

@@ -127,12 +127,8 @@ fn raw_consumer(world: &World, consumer: &str) -> TcpStream {
 
 #[tokio::test]
 async fn a_stalled_reader_is_closed_costs_bounded_memory_and_disturbs_nobody() {
-    let world = World::with(&[
-        ("gateway.write_timeout", "1s"),
-        ("agent.max_inflight_events", "100000"),
-        ("sync.ring_max_bytes", "1MiB"),
-    ])
-    .await;
+    let world =
+        World::with(&[("gateway.write_timeout", "1s"), ("agent.max_inflight_events", "100000"), ("sync.ring_max_bytes", "1MiB")]).await;
     let mut lively = Peer::consumer(world.url(), world.cast.alpha.token(), "lively").await;
     let stalled: Vec<TcpStream> = (0..20).map(|n| raw_consumer(&world, &format!("stalled-{n}"))).collect();
     let before = world.server.resident_bytes();

@@ -194,7 +194,8 @@ async fn readiness_drops_first_when_the_server_stops_and_a_waiting_poll_is_told(
 async fn the_api_documents_are_served_and_describe_what_is_there() {
     let world = World::new().await;
     let document = Http::anonymous(world.url()).get("/v1/openapi.json").await.expect(200);
-    let operations: Vec<&Value> = document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values()).collect();
+    let operations: Vec<&Value> =
+        document["paths"].as_object().unwrap().values().flat_map(|path| path.as_object().unwrap().values()).collect();
     let ids: Vec<&str> = operations.iter().filter_map(|operation| operation["operationId"].as_str()).collect();
     for id in ["getConsumerState", "pollAgentEvents", "ackAgentEvents", "listConsumers", "publishEvents", "listEvents", "streamEvents"] {
         assert!(ids.contains(&id), "no {id} in {ids:?}");

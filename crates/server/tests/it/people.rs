@@ -133,9 +133,7 @@ async fn a_scheduled_event_enters_the_log_when_due_and_can_be_cancelled_before()
         let micros = due.duration_since(std::time::UNIX_EPOCH).unwrap().as_micros();
         domain_text(i64::try_from(micros).unwrap())
     };
-    let event = |seconds: u64, key: &str| {
-        json!({"type": "later", "channel": "support/general", "available_at": at(seconds), "deduplication_key": key, "payload": {"k": key}})
-    };
+    let event = |seconds: u64, key: &str| json!({"type": "later", "channel": "support/general", "available_at": at(seconds), "deduplication_key": key, "payload": {"k": key}});
     let kept = producer.post("/v1/events", &event(1, "kept")).await.expect(201)["events"][0].clone();
     assert_eq!((&kept["scheduled"], kept.get("seq")), (&json!(true), None), "{kept}");
     let repeat = producer.post("/v1/events", &event(1, "kept")).await;

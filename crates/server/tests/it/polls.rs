@@ -183,12 +183,8 @@ async fn an_ack_over_rest_is_adopted_by_the_gateway_window() {
 
 #[tokio::test]
 async fn retention_answers_410_once_and_moves_the_cursor_to_the_head() {
-    let world = World::with(&[
-        ("sync.event_retention", "300ms"),
-        ("sync.retention_grace", "0s"),
-        ("sync.retention_interval", "100ms"),
-    ])
-    .await;
+    let world =
+        World::with(&[("sync.event_retention", "300ms"), ("sync.retention_grace", "0s"), ("sync.retention_interval", "100ms")]).await;
     let alpha = &world.cast.alpha;
     poll(alpha, "").await;
     let mut gateway = Peer::consumer(world.url(), alpha.token(), "gw").await;
