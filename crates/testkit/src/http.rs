@@ -3,6 +3,8 @@
 use bytes::Bytes;
 use serde_json::Value;
 
+use crate::Deadline;
+
 /// Calls with one token against one server.
 #[derive(Clone)]
 pub struct Http {
@@ -129,6 +131,29 @@ impl Http {
     pub async fn call(&self, method: &str, path: &str, headers: &[(&str, &str)], body: impl Into<Bytes>) -> Answer {
         let answer = self.try_call(method, path, headers, body.into()).await;
         answer.unwrap_or_else(|| panic!("no answer to {method} {path}"))
+    }
+
+    /// Opens a streaming GET and reads it as text until `enough` says so; answers everything read.
+    ///
+    /// # Panics
+    /// When the answer is no 200, or `enough` is not said within the usual patience.
+    pub async fn read_stream(&self, path: &str, headers: &[(&str, &str)], enough: impl Fn(&str) -> bool) -> String {
+        let mut request = self.client.get(format!("{}{path}", self.url));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        let mut response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        let (mut text, deadline) = (String::new(), Deadline::usual());
+        while !enough(&text) {
+            let chunk = tokio::time::timeout(deadline.left(), response.chunk()).await;
+            let chunk = chunk.unwrap_or_else(|_| panic!("the stream said only {text:?}"));
+            text.push_str(std::str::from_utf8(&chunk.expect("a chunk").expect("an open stream")).expect("UTF-8"));
+        }
+        text
     }
 
     /// A GET.

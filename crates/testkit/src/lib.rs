@@ -12,6 +12,7 @@ mod peer;
 mod process;
 mod setup;
 
+pub use bytes::Bytes;
 pub use clock::ManualClock;
 pub use deadline::{Deadline, eventually};
 pub use history::{Checker, Fault, Record};
@@ -19,3 +20,4 @@ pub use http::{Answer, Http};
 pub use peer::{Frame, Peer};
 pub use process::{ServerOptions, ServerProcess};
 pub use setup::{Cast, cast};
+pub use tokio_tungstenite::tungstenite::protocol::Message;

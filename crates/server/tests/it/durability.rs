@@ -4,9 +4,8 @@ use std::collections::HashSet;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use bytes::Bytes;
 use serde_json::{Value, json};
-use testkit::{Checker, Deadline, Frame, Http, Peer, Record, ServerProcess, eventually};
+use testkit::{Bytes, Checker, Deadline, Frame, Http, Peer, Record, ServerProcess, eventually};
 
 use crate::support::{World, options, seqs};
 

@@ -5,8 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::{Frame, Peer, eventually};
-use tokio_tungstenite::tungstenite::protocol::Message;
+use testkit::{Frame, Message, Peer, eventually};
 
 use crate::support::World;
 

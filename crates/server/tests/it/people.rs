@@ -1,6 +1,5 @@
 //! People and apps: a cursor of their own, over the gateway, REST and SSE.
 
-use futures_util::StreamExt;
 use serde_json::{Value, json};
 use testkit::{Peer, eventually};
 
@@ -87,20 +86,8 @@ async fn list_events_pages_through_what_is_visible() {
 }
 
 /// Reads an SSE stream until `wanted` says so; answers the blocks.
-async fn sse(world: &World, token: &str, last: Option<&str>, wanted: impl Fn(&str) -> bool) -> Vec<String> {
-    let mut request = reqwest::Client::new().get(format!("{}/v1/events/stream", world.url())).bearer_auth(token);
-    if let Some(last) = last {
-        request = request.header("last-event-id", last);
-    }
-    let response = request.send().await.unwrap();
-    assert_eq!(response.status(), 200);
-    assert!(response.headers()["content-type"].to_str().unwrap().starts_with("text/event-stream"));
-    let (mut text, mut body) = (String::new(), response.bytes_stream());
-    let deadline = testkit::Deadline::usual();
-    while !wanted(&text) {
-        let chunk = tokio::time::timeout(deadline.left(), body.next()).await.expect("the stream speaks in time");
-        text.push_str(std::str::from_utf8(&chunk.unwrap().unwrap()).unwrap());
-    }
+async fn sse(world: &World, last: &str, wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let text = world.cast.sam.read_stream("/v1/events/stream", &[("last-event-id", last)], wanted).await;
     text.split("\n\n").map(str::to_owned).collect()
 }
 
@@ -113,13 +100,13 @@ async fn server_sent_events_go_on_after_the_last_event_id() {
     let id = |seq: u64| format!("{epoch}:{seq}");
     let last_wanted = format!("id: {}", id(sent[2]));
     let last = id(sent[0]);
-    let blocks = sse(&world, world.cast.sam.token(), Some(&last), |text| text.contains(&last_wanted) && text.ends_with("\n\n")).await;
+    let blocks = sse(&world, &last, |text| text.contains(&last_wanted) && text.ends_with("\n\n")).await;
     let events: Vec<&String> = blocks.iter().filter(|block| block.contains("data: {\"seq\"")).collect();
     assert_eq!(events.len(), 2, "{blocks:?}");
     assert!(events[0].contains(&format!("id: {}", id(sent[1]))));
 
     let other = format!("0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70:{}", sent[0]);
-    let blocks = sse(&world, world.cast.sam.token(), Some(&other), |text| text.contains("epoch_changed")).await;
+    let blocks = sse(&world, &other, |text| text.contains("epoch_changed")).await;
     assert!(blocks.iter().any(|block| block.contains("resync_required")), "{blocks:?}");
 }
 
