@@ -1,0 +1,26 @@
+//! What these tests stand on.
+
+mod http;
+mod memory;
+mod ports;
+mod world;
+
+pub(crate) use http::{Answer, Wire};
+pub(crate) use memory::Memory;
+pub(crate) use world::{Options, World};
+
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// How long anything may take before a test gives up.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Waits until `holds`.
+pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(Instant::now() < deadline, "never: {what}");
+        tokio::time::sleep(Duration::from_millis(2)).await;
+    }
+}

@@ -1,0 +1,150 @@
+//! A server over the store in memory.
+
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex};
+
+use agents::{ConsumerApi, ConsumerService};
+use async_trait::async_trait;
+use authz::{Admin, Authorizer, Permission, PrincipalKind, Role};
+use domain::{Clock, IdGenerator, SystemClock, SystemIds};
+use doorstep_http::{Backup, BackupError, HttpMetrics, Listening, NotReady, Readiness, Services, Settings, router, serve};
+use gateway::{EventReader, Feed, Gateway, PassDelivery};
+use intake::{IntakeParts, Publisher, ScheduleBell};
+use protocol::admin::BackupReport;
+use sync::Logs;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use super::{Answer, Memory, Wire};
+
+/// What tests change.
+#[derive(Default)]
+pub(crate) struct Options {
+    pub(crate) http: Settings,
+    pub(crate) gateway: gateway::Settings,
+    pub(crate) agents: agents::Settings,
+}
+
+/// A running server with an owner `sam`, an app `shop` and an agent `alpha`; both of these may read and post in `support`.
+pub(crate) struct World {
+    pub(crate) memory: Arc<Memory>,
+    pub(crate) gateway: Arc<Gateway>,
+    pub(crate) address: SocketAddr,
+    pub(crate) owner: String,
+    pub(crate) app: String,
+    pub(crate) agent: String,
+    pub(crate) readiness: Arc<Switch>,
+    pub(crate) tasks: TaskTracker,
+    pub(crate) shutdown: CancellationToken,
+    _stop: tokio_util::sync::DropGuard,
+}
+
+/// Readiness that a test turns.
+#[derive(Default)]
+pub(crate) struct Switch(pub(crate) Mutex<Vec<NotReady>>);
+
+#[async_trait]
+impl Readiness for Switch {
+    async fn check(&self) -> Result<(), Vec<NotReady>> {
+        let missing = self.0.lock().unwrap().clone();
+        if missing.is_empty() { Ok(()) } else { Err(missing) }
+    }
+}
+
+struct NoBackup;
+
+#[async_trait]
+impl Backup for NoBackup {
+    async fn backup(&self, path: &str) -> Result<BackupReport, BackupError> {
+        Err(if path.starts_with('/') { BackupError::Running } else { BackupError::Path("an absolute path".to_owned()) })
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(Options::default()).await
+    }
+
+    pub(crate) async fn with(options: Options) -> Self {
+        let (clock, ids): (Arc<dyn Clock>, Arc<dyn IdGenerator>) = (Arc::new(SystemClock::new()), Arc::new(SystemIds));
+        let memory = Memory::new();
+        let owner = memory.principal("sam", PrincipalKind::Person, Role::Owner);
+        let app = memory.principal("shop", PrincipalKind::App, Role::Member);
+        let agent = memory.principal("alpha", PrincipalKind::Agent, Role::Member);
+        for principal in ["shop", "alpha"] {
+            memory.grant(principal, "support", Permission::Post);
+        }
+        let (core, stop) = (TaskTracker::new(), CancellationToken::new());
+        let authorizer = Authorizer::new(memory.clone(), clock.clone());
+        let logs = Logs::start(memory.clone(), authorizer.clone(), sync::Settings::default(), core.clone(), stop.clone());
+        memory.set_listener(logs.clone());
+        let service = ConsumerService::new(memory.clone(), memory.clone(), authorizer.clone(), options.agents);
+        let gateway = Gateway::new(gateway::Parts {
+            authorizer: authorizer.clone(),
+            logs,
+            consumers: Arc::new(service),
+            hook: Arc::new(PassDelivery),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            settings: options.gateway,
+            agents: options.agents,
+        });
+        gateway.run(&core, &stop);
+        let feed = Arc::new(Feed::new(gateway.clone(), memory.clone()));
+        let intake = IntakeParts {
+            authorizer: authorizer.clone(),
+            append: memory.clone(),
+            transactions: memory.clone(),
+            schedule: memory.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            bell: ScheduleBell::default(),
+            metrics: Arc::default(),
+            settings: intake::Settings::default(),
+        };
+        let (tasks, metrics, shutdown) = (TaskTracker::new(), Arc::new(HttpMetrics::new()), CancellationToken::new());
+        let readiness = Arc::new(Switch::default());
+        let services = Services {
+            admin: Arc::new(Admin::new(authorizer.clone(), memory.clone(), memory.clone(), clock.clone(), ids.clone())),
+            publisher: Arc::new(Publisher::new(intake)),
+            consumers: Arc::new(ConsumerApi::new(memory.clone(), memory.clone(), authorizer.clone(), feed, options.agents)),
+            events: EventReader::new(gateway.clone()),
+            gateway: gateway.clone(),
+            readiness: readiness.clone(),
+            backup: Arc::new(NoBackup),
+            metrics: metrics.clone(),
+            metric_sources: Vec::new(),
+            tasks: tasks.clone(),
+            settings: options.http.clone(),
+            authorizer,
+            clock,
+            ids,
+        };
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let listening = Listening { listener, settings: options.http, metrics, tasks: tasks.clone(), shutdown: shutdown.clone() };
+        core.spawn(serve(listening, router(services)));
+        Self { memory, gateway, address, owner, app, agent, readiness, tasks, shutdown, _stop: stop.drop_guard() }
+    }
+
+    pub(crate) async fn wire(&self) -> Wire {
+        Wire::connect(self.address).await
+    }
+
+    /// One request on a connection of its own.
+    pub(crate) async fn call(&self, method: &str, target: &str, headers: &[(&str, &str)], body: &[u8]) -> Answer {
+        let mut wire = self.wire().await;
+        wire.request(method, target, headers, body).await;
+        wire.answer().await
+    }
+
+    pub(crate) async fn get(&self, token: &str, target: &str) -> Answer {
+        self.call("GET", target, &[("authorization", &format!("Bearer {token}"))], b"").await
+    }
+
+    pub(crate) async fn post(&self, token: &str, target: &str, body: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        self.call("POST", target, &[("authorization", &bearer), ("content-type", "application/json")], body.as_bytes()).await
+    }
+}
