@@ -130,6 +130,28 @@ async fn a_revocation_between_reading_and_remembering_is_not_lost() {
 }
 
 #[tokio::test]
+async fn a_revocation_during_the_second_reading_is_not_lost_either() {
+    let world = std::sync::Arc::new(World::new().await);
+    world.member("bob").await;
+    let fresh = world.token("owner", NewToken::default()).await;
+    let (inner, fresh_id) = (world.clone(), fresh.record.id);
+    // Any change between reading and remembering makes it read again; the revocation comes after that second snapshot.
+    *world.store.meanwhile.lock().unwrap() = Some(Box::pin(async move {
+        inner.grant("bob", "*", authz::Permission::Read).await;
+        let innermost = inner.clone();
+        *inner.store.meanwhile.lock().unwrap() = Some(Box::pin(async move {
+            innermost.admin.revoke_token(&innermost.owner, &id("owner"), fresh_id).await.unwrap();
+        }));
+    }));
+    let answer = world.authorizer.authenticate(fresh.secret.reveal()).await;
+    if let Ok(caller) = &answer {
+        assert_eq!(standing(&world, caller), Standing::Unauthenticated);
+    }
+    assert!(world.store.meanwhile.lock().unwrap().is_none(), "both readings happened");
+    assert!(world.authorizer.authenticate(fresh.secret.reveal()).await.is_err());
+}
+
+#[tokio::test]
 async fn disabling_closes_connections_and_enabling_lets_the_same_token_in_again() {
     let world = World::new().await;
     let (caller, token) = world.principal("ann", PrincipalKind::Agent, Role::Member).await;

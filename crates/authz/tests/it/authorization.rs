@@ -131,6 +131,15 @@ async fn a_disabled_principal_and_a_revoked_token_may_nothing() {
 }
 
 #[tokio::test]
+async fn a_principal_that_the_store_says_is_disabled_may_nothing_although_nobody_reported_it() {
+    let world = World::new().await;
+    let ann = world.member("ann").await;
+    world.store.state.lock().unwrap().principals.get_mut(&(tenant(), id("ann"))).unwrap().enabled = false;
+    world.clock.advance(Duration::from_secs(1));
+    assert_eq!(world.authorizer.authorize(&ann, Action::MeRead, Target::Tenant).await, Err(MISSING));
+}
+
+#[tokio::test]
 async fn denied_requests_are_audited_aggregated_and_allowed_ones_are_not() {
     let world = World::new().await;
     let (ann, _) = world.principal("ann", PrincipalKind::Agent, Role::Member).await;
