@@ -4,5 +4,10 @@
 // The name that every other crate knows it by.
 extern crate doorstep_agents as agents;
 
+mod api;
+mod cursors;
+mod identities;
 mod rest_window;
 mod rest_window_model;
+mod service;
+mod world;

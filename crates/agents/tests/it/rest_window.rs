@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use domain::{Seq, Timestamp};
 use agents::{ConsumerError, CursorRow, Holder, Plan, RestPoll, RestWindow, WindowLimits};
+use domain::{Seq, Timestamp};
 
 const TIMEOUT: Duration = Duration::from_secs(30);
 const LIMITS: WindowLimits = WindowLimits { ack_timeout: TIMEOUT, max_inflight_events: 10 };

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use domain::{Seq, SyncEpoch, Timestamp};
 use agents::{CursorRow, Holder, Plan, RestPoll, RestWindow, WindowLimits};
+use domain::{Seq, SyncEpoch, Timestamp};
 use proptest::prelude::*;
 
 const TIMEOUT: Duration = Duration::from_secs(30);
