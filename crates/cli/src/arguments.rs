@@ -1,7 +1,7 @@
 //! Readers of argument values that several commands share.
 
-use client::{Clock as _, Seq, SystemClock, Timestamp};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use client::{Clock as _, Seq, SystemClock, Timestamp};
 use protocol::Vocabulary;
 
 /// Reads a word of a vocabulary, and lists the words in the help.

@@ -60,7 +60,9 @@ impl Failure {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let Self::Client(error) = self else { return None };
         match (error, error.code()) {
-            (ClientError::Unreachable(_), _) => Some("is it running there? --url, DOORSTEP_URL or the configuration file name another server"),
+            (ClientError::Unreachable(_), _) => {
+                Some("is it running there? --url, DOORSTEP_URL or the configuration file name another server")
+            }
             (_, Some(ProblemCode::Unauthenticated)) => Some("check the token: --token-file, DOORSTEP_TOKEN or the configuration file"),
             _ => None,
         }

@@ -103,8 +103,8 @@ pub async fn run(command: Command, options: GlobalOptions) -> ExitCode {
 
 /// The same on other streams.
 pub async fn run_on(command: Command, options: GlobalOptions, terminal: Terminal) -> ExitCode {
-    let mut session = Session::new(options, terminal);
-    let result = dispatch(command, &mut session).await;
+    let session = Session::new(options, terminal);
+    let result = dispatch(command, &session).await;
     conclude(&session, result)
 }
 
@@ -118,7 +118,7 @@ pub async fn backup(path: &Path, options: GlobalOptions) -> ExitCode {
     conclude(&session, result)
 }
 
-async fn dispatch(command: Command, session: &mut Session) -> Result<(), Failure> {
+async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
     match command {
         Command::Publish(arguments) => publish::run(*arguments, session).await,
         Command::Follow(arguments) => follow::run(arguments, session).await,

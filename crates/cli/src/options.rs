@@ -37,6 +37,13 @@ pub struct GlobalOptions {
     pub(crate) color: ColorChoice,
 }
 
+impl GlobalOptions {
+    /// Whether the flags or the environment name a server, so that the command is meant for that one.
+    pub fn names_server(&self) -> bool {
+        self.url.is_some() || std::env::var_os("DOORSTEP_URL").is_some_and(|url| !url.is_empty())
+    }
+}
+
 #[expect(clippy::unnecessary_wraps, reason = "the signature of a value parser")]
 fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
     Ok(Secret::new(text.to_owned()))

@@ -78,7 +78,7 @@ impl Session {
 
     /// Prints a line of JSON as it is, except that a terminal is not made to obey it.
     pub(crate) fn record(&self, text: &str) -> Result<(), Failure> {
-        if self.terminal.out_is_terminal { self.line(&table::terminal_json(text)) } else { self.line(text) }
+        if self.terminal.interactive_out { self.line(&table::terminal_json(text)) } else { self.line(text) }
     }
 
     /// Prints a line.
@@ -105,7 +105,7 @@ impl Session {
             return;
         }
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
-        let name = if self.colours(self.terminal.err_is_terminal) { format!("{red}doorstep:{red:#}") } else { "doorstep:".to_owned() };
+        let name = if self.colours(self.terminal.interactive_err) { format!("{red}doorstep:{red:#}") } else { "doorstep:".to_owned() };
         let text = table::printable(&failure.to_string());
         let _ = write_line(&self.terminal.err, &format!("{name} {text}"));
         if let Some(hint) = failure.hint() {
@@ -115,7 +115,7 @@ impl Session {
 
     /// `text` in a style, where output is coloured.
     pub(crate) fn paint(&self, text: &str, style: Style) -> String {
-        if self.colours(self.terminal.out_is_terminal) { format!("{style}{text}{style:#}") } else { text.to_owned() }
+        if self.colours(self.terminal.interactive_out) { format!("{style}{text}{style:#}") } else { text.to_owned() }
     }
 
     fn colours(&self, is_terminal: bool) -> bool {

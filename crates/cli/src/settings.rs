@@ -19,10 +19,10 @@ pub struct Environment {
     variables: BTreeMap<String, String>,
 }
 
-/// The configuration file of the client.
+/// What the configuration file of the client holds.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct Stored {
     url: Option<String>,
     token: Option<String>,
     token_file: Option<PathBuf>,
@@ -79,7 +79,7 @@ impl Settings {
         let path = environment.configuration_file();
         let file = match &path {
             Some(path) => read_file(path, &mut warnings)?,
-            None => File::default(),
+            None => Stored::default(),
         };
         let file_name = path.as_ref().map_or_else(|| "~/.config/doorstep/config.toml".to_owned(), |path| path.display().to_string());
         let url = [
@@ -106,11 +106,10 @@ impl Settings {
             let text = format!("no token: looked in {}", self.looked_in.join(", "));
             return Err(Failure::Configuration(text));
         };
-        self.build(ClientOptions::new(&self.url.value).with_token(token.value.clone()))
-            .map_err(|failure| match failure {
-                Failure::Configuration(text) => Failure::Configuration(format!("{text} (token from {})", token.place)),
-                other => other,
-            })
+        self.build(ClientOptions::new(&self.url.value).with_token(token.value.clone())).map_err(|failure| match failure {
+            Failure::Configuration(text) => Failure::Configuration(format!("{text} (token from {})", token.place)),
+            other => other,
+        })
     }
 
     /// A client for what needs no token.
@@ -130,7 +129,7 @@ fn first<T>(places: impl IntoIterator<Item = (Option<T>, String)>) -> Option<Fou
     places.into_iter().find_map(|(value, place)| value.map(|value| Found { value, place }))
 }
 
-fn find_token(options: &GlobalOptions, environment: &Environment, file: File, file_name: &str) -> Result<Option<Found<Secret>>, Failure> {
+fn find_token(options: &GlobalOptions, environment: &Environment, file: Stored, file_name: &str) -> Result<Option<Found<Secret>>, Failure> {
     let text = |value: Option<String>, place: &str| value.map(|value| Found { value: Secret::new(value), place: place.to_owned() });
     if let Some(token) = &options.token {
         return Ok(Some(Found { value: token.clone(), place: "--token".to_owned() }));
@@ -166,13 +165,13 @@ fn read_token(path: &Path, place: &str) -> Result<Found<Secret>, Failure> {
     Ok(Found { value: Secret::new(token.to_owned()), place: path.display().to_string() })
 }
 
-fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<File, Failure> {
+fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Stored, Failure> {
     let text = match std::fs::read_to_string(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(File::default()),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Stored::default()),
         Err(error) => return Err(Failure::Configuration(format!("{} cannot be read: {error}", path.display()))),
     };
-    let file: File = toml::from_str(&text).map_err(|error| {
+    let file: Stored = toml::from_str(&text).map_err(|error| {
         // The message quotes the line that is wrong, which may be the one with the token.
         let place = error.span().map_or_else(String::new, |span| format!(", line {}", line_of(&text, span.start)));
         Failure::Configuration(format!("{}{place}: {}", path.display(), error.message()))

@@ -12,16 +12,16 @@ pub(crate) type Sink = Arc<Mutex<dyn Write + Send>>;
 pub struct Terminal {
     pub(crate) out: Sink,
     pub(crate) err: Sink,
-    pub(crate) input: Option<Box<dyn Read + Send>>,
-    pub(crate) input_is_terminal: bool,
-    pub(crate) out_is_terminal: bool,
-    pub(crate) err_is_terminal: bool,
+    input: Mutex<Option<Box<dyn Read + Send>>>,
+    pub(crate) interactive_input: bool,
+    pub(crate) interactive_out: bool,
+    pub(crate) interactive_err: bool,
     pub(crate) environment: Environment,
 }
 
 impl std::fmt::Debug for Terminal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Terminal").field("out_is_terminal", &self.out_is_terminal).finish_non_exhaustive()
+        f.debug_struct("Terminal").field("interactive_out", &self.interactive_out).finish_non_exhaustive()
     }
 }
 
@@ -31,10 +31,10 @@ impl Terminal {
         Self {
             out: Arc::new(Mutex::new(io::stdout())),
             err: Arc::new(Mutex::new(io::stderr())),
-            input: Some(Box::new(io::stdin())),
-            input_is_terminal: io::stdin().is_terminal(),
-            out_is_terminal: io::stdout().is_terminal(),
-            err_is_terminal: io::stderr().is_terminal(),
+            input: Mutex::new(Some(Box::new(io::stdin()))),
+            interactive_input: io::stdin().is_terminal(),
+            interactive_out: io::stdout().is_terminal(),
+            interactive_err: io::stderr().is_terminal(),
             environment: Environment::of_process(),
         }
     }
@@ -49,12 +49,19 @@ impl Terminal {
         Self {
             out: Arc::new(Mutex::new(out)),
             err: Arc::new(Mutex::new(err)),
-            input: Some(Box::new(input)),
-            input_is_terminal: false,
-            out_is_terminal: false,
-            err_is_terminal: false,
+            input: Mutex::new(Some(Box::new(input))),
+            interactive_input: false,
+            interactive_out: false,
+            interactive_err: false,
             environment,
         }
+    }
+}
+
+impl Terminal {
+    /// Standard input, for whoever asks first.
+    pub(crate) fn take_input(&self) -> Option<Box<dyn Read + Send>> {
+        self.input.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -59,7 +59,9 @@ pub enum ChannelCommand {
 #[derive(Clone, Debug, Subcommand)]
 pub enum GrantCommand {
     /// Grant a permission.
-    #[command(after_help = "Examples:\n  doorstep grant create agent_alpha support/general read\n  doorstep grant create producer support post")]
+    #[command(
+        after_help = "Examples:\n  doorstep grant create agent_alpha support/general read\n  doorstep grant create producer support post"
+    )]
     Create {
         /// Who.
         principal: PrincipalId,

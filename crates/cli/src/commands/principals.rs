@@ -101,7 +101,8 @@ pub enum TokenCommand {
         /// Whose it is.
         principal: PrincipalId,
         /// The token, as `token ls` shows it.
-        token: TokenId,
+        #[arg(value_name = "TOKEN")]
+        token_id: TokenId,
     },
 }
 
@@ -195,9 +196,9 @@ pub(crate) async fn token(command: TokenCommand, session: &Session) -> Result<()
                 ]
             })
         }
-        TokenCommand::Revoke { principal, token } => {
-            client.revoke_token(&principal, token).await?;
-            session.done(&format!("revoked {token}"));
+        TokenCommand::Revoke { principal, token_id } => {
+            client.revoke_token(&principal, token_id).await?;
+            session.done(&format!("revoked {token_id}"));
             Ok(())
         }
     }

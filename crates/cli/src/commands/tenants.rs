@@ -55,7 +55,10 @@ pub(crate) async fn run(command: TenantCommand, session: &Session) -> Result<(),
             if session.options.json {
                 return session.json(&created);
             }
-            let told = format!("tenant {}; its owner {} has token {}, which is shown this once", created.tenant.id, created.owner, created.token_id);
+            let told = format!(
+                "tenant {}; its owner {} has token {}, which is shown this once",
+                created.tenant.id, created.owner, created.token_id
+            );
             session.note(&told);
             match &created.token {
                 Some(token) => session.line(token.expose()),

@@ -191,7 +191,7 @@ impl Following<'_> {
 
     fn append(&self, block: &mut Vec<u8>, delivery: &Delivery) {
         let raw = delivery.raw.get();
-        if self.session.terminal.out_is_terminal {
+        if self.session.terminal.interactive_out {
             block.extend_from_slice(table::terminal_json(raw).as_bytes());
         } else {
             block.extend_from_slice(raw.as_bytes());

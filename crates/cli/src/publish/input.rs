@@ -47,40 +47,13 @@ pub(crate) enum InputError {
 pub(crate) fn read_events(input: impl Read, mut each: impl FnMut(Item) -> ControlFlow<()>) -> Result<usize, InputError> {
     let mut source = Source::new(input);
     source.skip_byte_order_mark()?;
-    let mut count = 0;
     match source.peek_token()? {
-        None => return Err(InputError::Empty),
+        None => Err(InputError::Empty),
         Some(b'[') => {
             source.bump();
-            let mut may_end = true;
-            loop {
-                match source.peek_token()? {
-                    Some(b']') if may_end => break,
-                    _ if each(source.event(Position::InArray)?).is_break() => return Ok(count + 1),
-                    _ => count += 1,
-                }
-                match source.peek_token()? {
-                    Some(b',') => source.bump(),
-                    Some(b']') => break,
-                    found => return Err(source.unexpected(found, "`,` or `]`")),
-                }
-                may_end = false;
-            }
-            source.bump();
-            match source.peek_token()? {
-                None => Ok(count),
-                found => Err(source.unexpected(found, "the end after the array")),
-            }
+            source.array(&mut each)
         }
-        Some(_) => {
-            while source.peek_token()?.is_some() {
-                count += 1;
-                if each(source.event(Position::Alone)?).is_break() {
-                    break;
-                }
-            }
-            Ok(count)
-        }
+        Some(_) => source.sequence(&mut each),
     }
 }
 
@@ -103,6 +76,43 @@ struct Source<R> {
 impl<R: Read> Source<R> {
     fn new(input: R) -> Self {
         Self { inner: BufReader::with_capacity(64 << 10, input), line: 1, column: 1, taken: 0 }
+    }
+
+    /// One object after the other until the end.
+    fn sequence(&mut self, each: &mut impl FnMut(Item) -> ControlFlow<()>) -> Result<usize, InputError> {
+        let mut count = 0;
+        while self.peek_token()?.is_some() {
+            count += 1;
+            if each(self.event(Position::Alone)?).is_break() {
+                break;
+            }
+        }
+        Ok(count)
+    }
+
+    /// The rest of an array, whose bracket is taken, and nothing behind it.
+    fn array(&mut self, each: &mut impl FnMut(Item) -> ControlFlow<()>) -> Result<usize, InputError> {
+        let mut count = 0;
+        if self.peek_token()? != Some(b']') {
+            loop {
+                count += 1;
+                if each(self.event(Position::InArray)?).is_break() {
+                    return Ok(count);
+                }
+                match self.peek_token()? {
+                    Some(b',') => self.bump(),
+                    Some(b']') => break,
+                    found => return Err(self.unexpected(found, "`,` or `]`")),
+                }
+                // A comma is followed by an event.
+                self.peek_token()?;
+            }
+        }
+        self.bump();
+        match self.peek_token()? {
+            None => Ok(count),
+            found => Err(self.unexpected(found, "the end after the array")),
+        }
     }
 
     /// The next byte, not taken.
@@ -207,7 +217,10 @@ impl<R: Read> Read for &mut Source<R> {
     /// One byte at a time, as the deserializer asks for them: so the place is always that of what was taken.
     fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
         if self.taken >= MAX_EVENT_BYTES {
-            return Err(io::Error::new(io::ErrorKind::FileTooLarge, format!("an event of more than {MAX_EVENT_BYTES} bytes on line {}", self.line)));
+            return Err(io::Error::new(
+                io::ErrorKind::FileTooLarge,
+                format!("an event of more than {MAX_EVENT_BYTES} bytes on line {}", self.line),
+            ));
         }
         let byte = self.inner.fill_buf()?.first().copied();
         let (Some(byte), Some(slot)) = (byte, out.first_mut()) else { return Ok(0) };
@@ -310,7 +323,16 @@ mod tests {
 
     #[test]
     fn arrays_are_closed_and_hold_only_objects() {
-        for text in ["[", "[{\"type\":\"a\"}", "[{\"type\":\"a\"},", "[{\"type\":\"a\"},]", "[{\"type\":\"a\"} {\"type\":\"b\"}]", "[[]]", "[1]", "[] []"] {
+        for text in [
+            "[",
+            "[{\"type\":\"a\"}",
+            "[{\"type\":\"a\"},",
+            "[{\"type\":\"a\"},]",
+            "[{\"type\":\"a\"} {\"type\":\"b\"}]",
+            "[[]]",
+            "[1]",
+            "[] []",
+        ] {
             broken(text);
         }
         assert_eq!(broken("[\n{\"type\":\"a\"},\n7]").0, 3);

@@ -9,7 +9,7 @@ mod send;
 use std::collections::VecDeque;
 use std::fs::File;
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
@@ -62,7 +62,7 @@ pub struct PublishArguments {
 }
 
 /// Publishes.
-pub(crate) async fn run(arguments: PublishArguments, session: &mut Session) -> Result<(), Failure> {
+pub(crate) async fn run(arguments: PublishArguments, session: &Session) -> Result<(), Failure> {
     let client = session.client()?;
     let source = Source::open(&arguments, session)?;
     let total = source.total.map(|total| total.saturating_sub(arguments.skip));
@@ -93,7 +93,7 @@ struct Source {
 }
 
 impl Source {
-    fn open(arguments: &PublishArguments, session: &mut Session) -> Result<Self, Failure> {
+    fn open(arguments: &PublishArguments, session: &Session) -> Result<Self, Failure> {
         if let Some(event) = arguments.one.event()? {
             let (sender, events) = mpsc::channel(1);
             let _ = sender.try_send(Ok(Item { event, line: 1, size: 0 }));
@@ -105,22 +105,24 @@ impl Source {
                 let file = File::open(path).map_err(|error| fault(&error))?;
                 let regular = file.metadata().map_err(|error| fault(&error))?.is_file();
                 // A file is read once before anything is published: what is broken in it then has no effect at all.
-                let total = match regular {
-                    true => Some(read_events(&file, |_| ControlFlow::Continue(())).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?),
-                    false => None,
-                };
+                let total = if regular { Some(count(&file, path)?) } else { None };
                 let file = if regular { File::open(path).map_err(|error| fault(&error))? } else { file };
                 Ok(Self { events: read_in_background(file)?, total })
             }
             None => {
-                if session.terminal.input_is_terminal {
+                if session.terminal.interactive_input {
                     session.note("reading events from the terminal; Ctrl-D ends them");
                 }
-                let input = session.terminal.input.take().ok_or_else(|| Failure::Failed("standard input is in use".to_owned()))?;
+                let input = session.terminal.take_input().ok_or_else(|| Failure::Failed("standard input is in use".to_owned()))?;
                 Ok(Self { events: read_in_background(input)?, total: None })
             }
         }
     }
+}
+
+/// Reads the whole file: how many events are in it.
+fn count(file: &File, path: &Path) -> Result<usize, Failure> {
+    read_events(file, |_| ControlFlow::Continue(())).map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))
 }
 
 /// Reads on a thread of its own, which ends with the input or with the process: a read of a terminal cannot be interrupted.
@@ -205,7 +207,8 @@ impl Publishing<'_> {
     fn with_key(&self, mut item: Item) -> Result<Item, Failure> {
         if item.event.deduplication_key.is_none() && !self.arguments.no_keys {
             let key = DeduplicationKey::parse(&format!("{}:{}", self.prefix, self.number));
-            item.event.deduplication_key = Some(key.map_err(|error| Failure::Usage(format!("--key-prefix makes keys that are not {error}")))?);
+            item.event.deduplication_key =
+                Some(key.map_err(|error| Failure::Usage(format!("--key-prefix makes keys that are not {error}")))?);
         }
         Ok(item)
     }
@@ -277,9 +280,10 @@ impl Publishing<'_> {
         }
         if in_doubt {
             let skip = self.arguments.skip + self.published;
-            let advice = match self.arguments.no_keys {
-                true => "they have no deduplication keys, so a repeat may publish them twice".to_owned(),
-                false => format!("go on with --skip {skip} --key-prefix {}, and nothing is published twice", self.prefix),
+            let advice = if self.arguments.no_keys {
+                "they have no deduplication keys, so a repeat may publish them twice".to_owned()
+            } else {
+                format!("go on with --skip {skip} --key-prefix {}, and nothing is published twice", self.prefix)
             };
             let text = format!("{text}; whether {} were published is unknown: {advice}", events_of(lines.len()));
             return Failure::Failed(text);
@@ -308,7 +312,7 @@ impl Publishing<'_> {
         result?;
         if self.published == 0 {
             self.session.note("there was nothing to publish");
-        } else if self.session.terminal.err_is_terminal && !self.arguments.quiet && self.published > 1 {
+        } else if self.session.terminal.interactive_err && !self.arguments.quiet && self.published > 1 {
             let again = match self.deduplicated {
                 0 => String::new(),
                 count => format!(", {count} of them before already"),

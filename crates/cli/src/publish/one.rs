@@ -1,7 +1,7 @@
 //! An event from flags.
 
-use client::{ChannelRef, DeduplicationKey, EventType, PrincipalId, Timestamp};
 use clap::Args;
+use client::{ChannelRef, DeduplicationKey, EventType, PrincipalId, Timestamp};
 use protocol::{Correlation, EventInput, Label, PayloadRef, Priority, QueueName, Recipient, RecipientKind, Summary};
 use serde_json::value::RawValue;
 
@@ -74,7 +74,9 @@ impl OneEvent {
 
 fn payload(argument: &str) -> Result<Box<RawValue>, Failure> {
     let text = match argument.strip_prefix('@') {
-        Some(path) => std::fs::read_to_string(path).map_err(|error| Failure::Usage(format!("--payload: {path} cannot be read: {error}")))?,
+        Some(path) => {
+            std::fs::read_to_string(path).map_err(|error| Failure::Usage(format!("--payload: {path} cannot be read: {error}")))?
+        }
         None => argument.to_owned(),
     };
     let payload: Box<RawValue> =

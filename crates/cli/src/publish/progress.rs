@@ -28,7 +28,7 @@ impl Progress {
             None => ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
                 .with_style(style("{spinner} {human_pos} events, {per_sec:.0}")),
         };
-        Self { bar, begun: Instant::now(), wanted: session.terminal.err_is_terminal, shown: false }
+        Self { bar, begun: Instant::now(), wanted: session.terminal.interactive_err, shown: false }
     }
 
     /// So many more are done.
