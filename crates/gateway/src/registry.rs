@@ -111,7 +111,9 @@ impl Registry {
             usage.slots += 1;
             let excess = (usage.slots + usage.detached.len()).saturating_sub(self.limits.per_owner);
             let evicted: Vec<SessionId> = usage.detached.drain(..excess.min(usage.detached.len())).collect();
-            evicted.iter().for_each(|id| inner.remove(*id));
+            for id in &evicted {
+                inner.remove(*id);
+            }
             Some(evicted)
         });
         evicted.map(|_| self.slot(owner))
@@ -220,7 +222,9 @@ impl Registry {
                     _ => {}
                 }
             }
-            forgotten.into_iter().for_each(|id| inner.remove(id));
+            for id in forgotten {
+                inner.remove(id);
+            }
         });
     }
 

@@ -148,7 +148,9 @@ impl<'g> Runner<'g> {
             self.hear_what_waits(connection).await?;
             return Ok(Turn::Again);
         }
-        if let Some(head) = self.track.caught_up() {
+        if self.resync.is_none()
+            && let Some(head) = self.track.caught_up()
+        {
             self.write(connection, [caught_up(head)]).await?;
         }
         if self.job.is_none() && self.retry.is_due(now) {

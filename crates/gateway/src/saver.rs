@@ -79,7 +79,9 @@ impl Saver {
     fn postpone(&self, batch: &[&Arc<Session>], cause: &str) -> bool {
         self.metrics.save_failures.increment();
         tracing::warn!(sessions.count = batch.len(), error.cause = %cause, "acknowledgements could not be saved; the next tick tries again");
-        batch.iter().for_each(|session| self.touch(session));
+        for session in batch {
+            self.touch(session);
+        }
         false
     }
 

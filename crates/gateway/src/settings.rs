@@ -45,7 +45,7 @@ impl Default for Settings {
             max_frames_per_second: 20_000,
             max_connections: 50_000,
             max_connections_per_principal: 1_000,
-            resume_window: Duration::from_secs(60),
+            resume_window: Duration::from_mins(1),
             catchup_page_size: 256,
             catchup_page_bytes: 256 * 1024,
             cursor_advance_every: 100,

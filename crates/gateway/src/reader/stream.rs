@@ -120,9 +120,8 @@ impl EventStream {
                 }
                 continue;
             }
-            match self.wait_for_page().await {
-                Some(item) => break item,
-                None => continue,
+            if let Some(item) = self.wait_for_page().await {
+                break item;
             }
         };
         self.heartbeat_at = Instant::now() + self.gateway.settings.heartbeat_interval;
