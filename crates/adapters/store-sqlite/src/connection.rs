@@ -13,11 +13,9 @@ pub(crate) const APPLICATION_ID: i32 = 0x4453_5450;
 /// More than there are statements, so that none is compiled twice.
 const STATEMENTS: usize = 256;
 
-/// The connection that writes.
-pub(crate) fn writer(path: &Path, options: &StoreOptions) -> rusqlite::Result<Connection> {
-    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options, options.cache_bytes)?;
-    prepare_writing(&connection, options)?;
-    Ok(connection)
+/// A connection to a database that is there and that nothing is known of yet. [`prepare_writing`] makes it the one that writes.
+pub(crate) fn existing(path: &Path, options: &StoreOptions) -> rusqlite::Result<Connection> {
+    open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options, options.cache_bytes)
 }
 
 /// A connection that only reads.
@@ -51,7 +49,8 @@ fn open(path: &Path, flags: OpenFlags, options: &StoreOptions, cache_bytes: u64)
     Ok(connection)
 }
 
-fn prepare_writing(connection: &Connection, options: &StoreOptions) -> rusqlite::Result<()> {
+/// Sets up a connection for durable commits through the write-ahead log.
+pub(crate) fn prepare_writing(connection: &Connection, options: &StoreOptions) -> rusqlite::Result<()> {
     let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0))?;
     if mode != "wal" {
         return Err(rusqlite::Error::InvalidQuery);
@@ -60,6 +59,10 @@ fn prepare_writing(connection: &Connection, options: &StoreOptions) -> rusqlite:
     connection.pragma_update(None, "fullfsync", true)?;
     let pages = i64::try_from(options.wal_checkpoint_bytes / PAGE_SIZE).unwrap_or(i64::MAX).max(1);
     connection.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()))?;
+    if let Some(bytes) = options.max_bytes {
+        let pages = i64::try_from(bytes / PAGE_SIZE).unwrap_or(i64::MAX).max(1);
+        connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;
+    }
     let limit = i64::try_from(options.wal_checkpoint_bytes.saturating_mul(2)).unwrap_or(i64::MAX);
     connection.pragma_update_and_check(None, "journal_size_limit", limit, |_| Ok(()))
 }

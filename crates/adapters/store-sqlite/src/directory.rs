@@ -41,11 +41,6 @@ impl Directory {
         Ok(Self { path: path.to_path_buf(), _lock: lock })
     }
 
-    /// The directory.
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-
     /// The database file.
     pub(crate) fn database(&self) -> PathBuf {
         self.path.join(DATABASE_FILE)
@@ -54,6 +49,22 @@ impl Directory {
     /// A file beside the database that only exists while something is being made.
     pub(crate) fn unfinished(&self) -> PathBuf {
         self.path.join(format!("{DATABASE_FILE}.new"))
+    }
+
+    /// Whether there is a store.
+    pub(crate) fn has_database(&self) -> std::io::Result<bool> {
+        Ok(self.database().try_exists()? || write_ahead_log(&self.database()).try_exists()?)
+    }
+
+    /// Frees the present database of its side files, so that the engine never applies them to another database under the same name.
+    ///
+    /// What they hold is moved into the database first; when that is impossible the database is damaged anyway.
+    pub(crate) fn discard_side_files(&self) -> std::io::Result<()> {
+        let database = self.database();
+        if database.try_exists()? && let Ok(connection) = rusqlite::Connection::open(&database) {
+            let _ = connection.pragma_update_and_check(None, "wal_checkpoint", "truncate", |_| Ok(()));
+        }
+        remove_side_files(&database)
     }
 
     /// Puts a finished database file in the place of the present one, durably.
@@ -71,14 +82,19 @@ pub(crate) fn sync_directory(directory: &Path) -> std::io::Result<()> {
 
 /// Removes a database with the files that the engine keeps beside it. What is not there is no error.
 pub(crate) fn remove_database(path: &Path) -> std::io::Result<()> {
-    let names = SIDE_FILES.iter().map(|suffix| side_file(path, suffix)).chain([path.to_path_buf()]);
-    for name in names {
-        match std::fs::remove_file(&name) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => return Err(error),
-            _ => {}
-        }
+    remove_side_files(path)?;
+    remove_file(path)
+}
+
+fn remove_side_files(path: &Path) -> std::io::Result<()> {
+    SIDE_FILES.iter().try_for_each(|suffix| remove_file(&side_file(path, suffix)))
+}
+
+fn remove_file(path: &Path) -> std::io::Result<()> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The write-ahead log of the database at `path`.

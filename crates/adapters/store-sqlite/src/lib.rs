@@ -22,6 +22,8 @@ mod sql;
 mod startup;
 mod store;
 mod tx;
+mod upkeep;
+mod wal;
 mod writer;
 
 pub use directory::DATABASE_FILE;
@@ -29,3 +31,4 @@ pub use failure::OpenError;
 pub use metrics::{MetricsSnapshot, StoreMetrics};
 pub use options::StoreOptions;
 pub use store::SqliteStore;
+pub use upkeep::{BackupReport, CheckReport, Damage, RestoreReport, Target, UpkeepError, restore};

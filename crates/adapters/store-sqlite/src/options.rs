@@ -19,6 +19,8 @@ pub struct StoreOptions {
     pub busy_timeout: Duration,
     /// `database.wal_checkpoint_bytes`: about how large the write-ahead log grows before it is moved into the database.
     pub wal_checkpoint_bytes: u64,
+    /// `database.max_bytes`: how large the database file may become; beyond it the store is full. As large as the medium allows when absent.
+    pub max_bytes: Option<u64>,
     /// `database.cache_bytes`: the page cache of the writer; each reader has a quarter of it.
     pub cache_bytes: u64,
 }
@@ -33,6 +35,7 @@ impl Default for StoreOptions {
             batch_max_bytes: 8 << 20,
             busy_timeout: Duration::from_secs(5),
             wal_checkpoint_bytes: 16 << 20,
+            max_bytes: None,
             cache_bytes: 16 << 20,
         }
     }

@@ -96,6 +96,11 @@ impl<T: Weighed> Queue<T> {
         self.filled.notify_all();
     }
 
+    /// Whether it takes nothing any more.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.lock().closed
+    }
+
     /// Entries and bytes that wait.
     pub(crate) fn waiting(&self) -> (usize, usize) {
         let state = self.lock();

@@ -13,6 +13,7 @@ use crate::failure::{Failure, OpenError};
 use crate::log;
 use crate::migrations;
 use crate::sql::sql;
+use crate::wal;
 
 /// Opens the database of `directory` for writing, makes it when there is none, and checks it.
 pub(crate) fn open(directory: &Directory, options: &StoreOptions, now: Timestamp) -> Result<Connection, OpenError> {
@@ -43,20 +44,26 @@ fn create(directory: &Directory, options: &StoreOptions, now: Timestamp) -> Resu
     directory.adopt(&unfinished).map_err(refused)
 }
 
-/// Connects to a database that is there, and is a store of this product.
+/// Connects to a database that is there, and is a store of this product. Asks whose it is before anything about it is changed.
 pub(crate) fn connect(path: &Path, options: &StoreOptions) -> Result<Connection, OpenError> {
-    let size = std::fs::metadata(path).map_err(|error| OpenError::Directory { path: path.to_path_buf(), reason: error.to_string() })?.len();
-    if size == 0 {
+    let failed = |error| OpenError::from_sqlite(path, &error);
+    let unusable = |error: std::io::Error| OpenError::Directory { path: path.to_path_buf(), reason: error.to_string() };
+    if std::fs::metadata(path).map_err(unusable)?.len() == 0 {
         return Err(OpenError::Corrupt { path: path.to_path_buf(), reason: "the database file is empty".to_owned() });
     }
-    identify(path, options)?;
-    connection::writer(path, options).map_err(|error| OpenError::from_sqlite(path, &error))
+    if wal::is_broken_inside(&write_ahead_log(path)).map_err(unusable)? {
+        let reason = "its write-ahead log is broken before its end".to_owned();
+        return Err(OpenError::Corrupt { path: path.to_path_buf(), reason });
+    }
+    let connection = connection::existing(path, options).map_err(failed)?;
+    identify(&connection, path)?;
+    connection::prepare_writing(&connection, options).map_err(failed)?;
+    Ok(connection)
 }
 
-/// Whose database it is, asked before anything about it is changed.
-fn identify(path: &Path, options: &StoreOptions) -> Result<(), OpenError> {
+/// Whether the database at `path` is a store of this product.
+pub(crate) fn identify(connection: &Connection, path: &Path) -> Result<(), OpenError> {
     let failed = |error| OpenError::from_sqlite(path, &error);
-    let connection = connection::reader(path, options).map_err(failed)?;
     let found: i32 = connection.pragma_query_value(None, "application_id", |row| row.get(0)).map_err(failed)?;
     if found == connection::APPLICATION_ID {
         return Ok(());
@@ -88,8 +95,9 @@ fn contradiction(connection: &Connection) -> Result<Option<String>, Failure> {
         if floor == Seq::ZERO || floor > head.next() || (head >= floor && last != head) || last > head {
             return Ok(Some(format!("the log of tenant {tenant} ends at {last}, but its head row says {head} with floor {floor}")));
         }
-        for seq in [floor, head] {
-            if seq <= head && !log::row_is_sound(connection, Position::new(number, seq)?)? {
+        let retained = if floor <= head { [Some(floor), Some(head)] } else { [None, None] };
+        for seq in retained.into_iter().flatten() {
+            if !log::row_is_sound(connection, Position::new(number, seq)?)? {
                 return Ok(Some(format!("event {seq} of tenant {tenant} is damaged or missing")));
             }
         }

@@ -136,7 +136,16 @@ impl SqliteStore {
         self.start("store-reader", move || readers::run(ReadTx::new(connection), &queue, &metrics))
     }
 
-    fn start(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
+    pub(crate) fn options(&self) -> &StoreOptions {
+        &self.options
+    }
+
+    pub(crate) fn write_queue(&self) -> Arc<Queue<Job>> {
+        Arc::clone(&self.writes)
+    }
+
+    /// Starts a thread that [`SqliteStore::close`] waits for.
+    pub(crate) fn start(&self, name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), OpenError> {
         let (sender, ended) = oneshot::channel::<()>();
         let body = move || {
             let _sender = sender;
@@ -144,7 +153,10 @@ impl SqliteStore {
         };
         let started = std::thread::Builder::new().name(name.to_owned()).spawn(body);
         let handle = started.map_err(|error| OpenError::Failed { path: self.database.clone(), reason: error.to_string() })?;
-        self.threads.lock().unwrap_or_else(PoisonError::into_inner).running.push(Running { handle, ended });
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        // Threads of earlier backups and checks are done with.
+        threads.running.retain(|thread| !thread.handle.is_finished());
+        threads.running.push(Running { handle, ended });
         Ok(())
     }
 

@@ -1,18 +1,19 @@
 //! What the cases share: a store in a directory of its own, a clock that stands still, and short ways to make things.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use authz::{AdminTx, Principal, PrincipalKind, Role, Tenant, TenantState};
 use bytes::Bytes;
 use domain::{
-    Appended, Audience, BoxFuture, ChannelRef, Clock, Deduplication, DeduplicationKey, EventId, EventOrigin, EventType, PrincipalId,
+    Appended, Audience, BoxFuture, ChannelRef, Clock, Deduplication, DeduplicationKey, Event, EventId, EventOrigin, EventType, PrincipalId,
     Publication, Seq, StoreError, SyncEpoch, TenantId, Timestamp, run_tx,
 };
-use doorstep_store_sqlite::{SqliteStore, StoreOptions};
+use doorstep_store_sqlite::{MetricsSnapshot, SqliteStore, StoreOptions};
 use intake::PublishTx;
-use sync::{Append, LogStore, Page, PageRange};
+use rusqlite::Connection;
+use sync::{Append, CommitListener, LogStore, Page, PageRange};
 use tempfile::TempDir;
 use uuid::Uuid;
 
@@ -150,6 +151,20 @@ impl Fixture {
         self.store.head(&self.tenant).await.unwrap().unwrap().seq.get()
     }
 
+    /// Waits until the store's counters are as they should be.
+    pub(crate) async fn wait_for(&self, condition: impl Fn(&MetricsSnapshot) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while !condition(&self.store.metrics().snapshot()) {
+            assert!(Instant::now() < deadline, "{:?}", self.store.metrics().snapshot());
+            tokio::task::yield_now().await;
+        }
+    }
+
+    /// The database file, opened beside the store.
+    pub(crate) fn raw(&self) -> Connection {
+        Connection::open(self.store.path()).unwrap()
+    }
+
     /// A publication to channel `s/c` with `text` in its payload.
     pub(crate) fn event(&self, text: &str) -> Publication {
         let id = EventId::new(fresh());
@@ -203,5 +218,72 @@ pub(crate) fn new_seq(appended: &Appended) -> u64 {
     match appended {
         Appended::New { seq, .. } => seq.get(),
         other => panic!("not new: {other:?}"),
+    }
+}
+
+/// Keeps the writer busy until it is opened: what is enqueued meanwhile shares the next batch.
+pub(crate) struct Gate {
+    opener: std::sync::mpsc::Sender<()>,
+    busy: tokio::task::JoinSet<Result<(), StoreError>>,
+}
+
+impl Gate {
+    pub(crate) async fn close(fixture: &Fixture) -> Self {
+        let (opener, wait) = std::sync::mpsc::channel::<()>();
+        let (reached, mut reaching) = tokio::sync::mpsc::unbounded_channel();
+        let wait = Mutex::new(wait);
+        let store = Arc::clone(&fixture.store);
+        let busy = tokio::task::JoinSet::from_iter([async move {
+            run_tx::<dyn PublishTx, _, StoreError, _>(&*store, "gate", move |_| {
+                reached.send(()).unwrap();
+                wait.lock().unwrap().recv().unwrap();
+                Box::pin(async { Ok(()) })
+            })
+            .await
+        }]);
+        reaching.recv().await.unwrap();
+        Self { opener, busy }
+    }
+
+    pub(crate) async fn open(self) {
+        self.opener.send(()).unwrap();
+        assert_eq!(self.busy.join_all().await, [Ok(())]);
+    }
+}
+
+type Commits = Vec<(TenantId, SyncEpoch, Vec<Arc<Event>>)>;
+
+/// A listener that remembers everything.
+#[derive(Default)]
+pub(crate) struct Recorder(Mutex<Commits>);
+
+impl Recorder {
+    pub(crate) fn listen(fixture: &Fixture) -> Arc<Self> {
+        let recorder = Arc::new(Self::default());
+        fixture.store.set_listener(recorder.clone());
+        recorder
+    }
+
+    pub(crate) fn commits(&self, name: &str) -> Vec<(SyncEpoch, Vec<Arc<Event>>)> {
+        let commits = self.0.lock().unwrap();
+        commits.iter().filter(|(tenant, ..)| tenant.as_str() == name).map(|(_, epoch, events)| (*epoch, events.clone())).collect()
+    }
+
+    pub(crate) fn seqs(&self, name: &str) -> Vec<u64> {
+        self.commits(name).iter().flat_map(|(_, events)| events.iter().map(|event| event.seq.get())).collect()
+    }
+
+    pub(crate) fn ids(&self, name: &str) -> Vec<EventId> {
+        self.commits(name).iter().flat_map(|(_, events)| events.iter().map(|event| event.id)).collect()
+    }
+
+    pub(crate) fn last(&self, name: &str) -> u64 {
+        self.seqs(name).into_iter().max().unwrap_or(0)
+    }
+}
+
+impl CommitListener for Recorder {
+    fn committed(&self, tenant: &TenantId, epoch: SyncEpoch, events: &[Arc<Event>]) {
+        self.0.lock().unwrap().push((tenant.clone(), epoch, events.to_vec()));
     }
 }
