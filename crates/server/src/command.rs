@@ -10,7 +10,7 @@ use clap::{Args, Parser, Subcommand};
 
 use crate::config::{ENVIRONMENT_PREFIX, Sources};
 use crate::documents::{ApiCommand, ConfigCommand};
-use crate::{demo, documents, serve};
+use crate::{demo, documents, offline, serve};
 
 /// The exit code of configuration and usage errors.
 pub(crate) const USAGE: u8 = 2;
@@ -31,6 +31,12 @@ enum Command {
     Serve(ServeArguments),
     /// Tell the whole story in one process and one temporary directory.
     Demo(demo::DemoArguments),
+    /// Scan every row of a stopped server's store.
+    Check(offline::CheckArguments),
+    /// Make a backup of the running server, or of a stopped one's store.
+    Backup(offline::BackupArguments),
+    /// Make a data directory from a backup.
+    Restore(offline::RestoreArguments),
     /// Check or show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -97,6 +103,9 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     match parsed.command {
         Command::Serve(arguments) => serve::run(&arguments.sources()),
         Command::Demo(arguments) => demo::run(&arguments),
+        Command::Check(arguments) => offline::check(&arguments),
+        Command::Backup(arguments) => offline::backup(&arguments, parsed.global),
+        Command::Restore(arguments) => offline::restore(&arguments),
         Command::Config(command) => documents::config(&command),
         Command::Api(command) => documents::api(&command),
         Command::Client(command) => on_runtime(cli::run(command, parsed.global)),

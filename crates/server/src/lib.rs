@@ -7,6 +7,7 @@ mod config;
 mod demo;
 mod documents;
 mod logging;
+mod offline;
 mod serve;
 
 pub use command::main;

@@ -156,6 +156,21 @@ impl Http {
         text
     }
 
+    /// Every event after a position that the caller may see: its id and seq, page by page.
+    pub async fn log_after(&self, mut after: u64) -> Vec<(String, u64)> {
+        let mut log = Vec::new();
+        loop {
+            let page = self.get(&format!("/v1/events?after={after}&limit=1000")).await.expect(200);
+            for event in page["events"].as_array().expect("events") {
+                log.push((event["id"].as_str().expect("an id").to_owned(), event["seq"].as_u64().expect("a seq")));
+            }
+            after = page["next_cursor"].as_u64().expect("a cursor");
+            if after == page["head_seq"].as_u64().expect("a head") {
+                return log;
+            }
+        }
+    }
+
     /// A GET.
     pub async fn get(&self, path: &str) -> Answer {
         self.call("GET", path, &[], "").await

@@ -53,6 +53,23 @@ impl Peer {
         Self::identify(url, token, json!({"op": "identify", "consumer": consumer})).await
     }
 
+    /// Opens and identifies as a consumer, unless the server goes away meanwhile.
+    pub async fn try_consumer(url: &str, token: &str, consumer: &str) -> Option<Self> {
+        let mut request = format!("{}/v1/gateway", url.replacen("http", "ws", 1)).into_client_request().ok()?;
+        request.headers_mut().insert("authorization", format!("Bearer {token}").parse().ok()?);
+        let (socket, _) = tokio_tungstenite::connect_async(request).await.ok()?;
+        let mut peer = Self { socket, ready: Value::Null };
+        peer.try_send(&json!({"op": "identify", "consumer": consumer})).await?;
+        for op in ["hello", "ready"] {
+            match peer.try_next(crate::deadline::PATIENCE).await? {
+                Frame::Json(frame) if frame["op"] == op => peer.ready = frame,
+                Frame::Json(frame) => panic!("the server said {frame}"),
+                Frame::Closed(..) => return None,
+            }
+        }
+        Some(peer)
+    }
+
     /// Opens and identifies with this frame.
     ///
     /// # Panics

@@ -1,5 +1,6 @@
 //! The ports of the HTTP interface that the process itself implements.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -8,8 +9,9 @@ use async_trait::async_trait;
 use domain::Clock;
 use http_api::{Backup, BackupError, NotReady, Readiness};
 use protocol::admin::BackupReport;
-use store_sqlite::SqliteStore;
+use store_sqlite::{SqliteStore, UpkeepError};
 use sync::{LogStore, Logs};
+use tokio::sync::Mutex;
 
 /// Ready while the store answers, the tails follow, and the process is not stopping.
 pub(super) struct ProcessReadiness {
@@ -54,18 +56,37 @@ impl Readiness for ProcessReadiness {
 pub(super) struct StoreBackup {
     store: Arc<SqliteStore>,
     clock: Arc<dyn Clock>,
+    running: Mutex<()>,
 }
 
 impl StoreBackup {
     pub(super) fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock }
+        Self { store, clock, running: Mutex::new(()) }
     }
 }
 
 #[async_trait]
 impl Backup for StoreBackup {
     async fn backup(&self, path: &str) -> Result<BackupReport, BackupError> {
-        let _ = (&self.store, &self.clock, path);
-        Err(BackupError::Running)
+        let Ok(_running) = self.running.try_lock() else { return Err(BackupError::Running) };
+        let to = Path::new(path);
+        if !to.is_absolute() {
+            return Err(BackupError::Path("the path must be absolute: it is the server's".to_owned()));
+        }
+        let started_at = self.clock.now();
+        let report = self.store.backup(to).await.map_err(refusal)?;
+        Ok(BackupReport { path: path.to_owned(), size_bytes: report.bytes, started_at, finished_at: self.clock.now() })
+    }
+}
+
+/// What the instance's operator is told: about the path everything, about the store nothing of the inside.
+fn refusal(error: UpkeepError) -> BackupError {
+    match error {
+        UpkeepError::Store(error) => BackupError::Store(error),
+        UpkeepError::Exists { .. } | UpkeepError::File { .. } => BackupError::Path(error.to_string()),
+        other => {
+            tracing::error!(error.cause = %other, "the backup failed");
+            BackupError::Store(domain::StoreError::Unavailable)
+        }
     }
 }

@@ -122,7 +122,7 @@ async fn every_wrong_door_answers_with_a_problem() {
     for token in ["", "nonsense", "dsp_agent_", &"x".repeat(3000)] {
         owner.with_token(token).get("/v1/me").await.expect_problem(401, "unauthenticated");
     }
-    owner.call("GET", "/v1/gateway", &[], "").await.expect(400);
+    owner.call("GET", "/v1/gateway", &[], "").await.expect_problem(426, "upgrade_required");
 }
 
 #[tokio::test]
@@ -148,7 +148,7 @@ async fn administration_refuses_bad_names_kinds_and_repeats() {
     owner.post("/v1/spaces", &json!({"id": "support"})).await.expect_problem(409, "already_exists");
     owner.post("/v1/spaces/nowhere/channels", &json!({"id": "x"})).await.expect_problem(404, "not_found");
     let grant = json!({"principal": "nobody", "resource": "*", "permission": "read"});
-    owner.post("/v1/grants", &grant).await.expect_problem(404, "not_found");
+    assert_eq!(owner.post("/v1/grants", &grant).await.expect_problem(400, "validation_failed")["pointer"], "/principal");
     owner.delete("/v1/principals/nobody").await.expect_problem(404, "not_found");
     owner.delete("/v1/grants/not-a-uuid").await.expect_problem(400, "validation_failed");
 }

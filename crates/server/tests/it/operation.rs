@@ -220,3 +220,27 @@ fn the_demo_tells_its_story_and_exits_0() {
     }
     assert!(!told.contains('\u{1b}'), "no colour where nobody sees it");
 }
+
+#[tokio::test]
+async fn a_full_store_answers_503_keeps_what_it_has_and_recovers() {
+    let world = World::with(&[("database.max_bytes", "2MiB")]).await;
+    let event = json!({"type": "big", "channel": "support/general", "payload": {"text": "x".repeat(100_000)}});
+    let mut stored = Vec::new();
+    let refused = loop {
+        let answer = world.cast.producer.post("/v1/events", &event).await;
+        if answer.status != 201 {
+            break answer;
+        }
+        stored.push(answer.json()["events"][0]["seq"].as_u64().unwrap());
+        assert!(stored.len() < 100, "it never became full");
+    };
+    refused.expect_problem(503, "storage_full");
+    let start = stored[0] - 1;
+    let held = async |world: &World| world.cast.sam.log_after(start).await.into_iter().map(|(_, seq)| seq).collect::<Vec<_>>();
+    assert_eq!(held(&world).await, stored, "reading goes on");
+    let mut options = world.server.kill();
+    options.config.clear();
+    let world = World::on(ServerProcess::start(options), world.cast, world.directory);
+    assert_eq!(held(&world).await, stored, "nothing acknowledged is lost");
+    world.cast.producer.post("/v1/events", &event).await.expect(201);
+}

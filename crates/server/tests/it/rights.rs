@@ -140,7 +140,7 @@ async fn the_last_owner_can_be_neither_disabled_nor_deleted() {
 async fn tenants_do_not_see_each_other() {
     let world = World::new().await;
     let other = world.cast.owner.post("/v1/tenants", &json!({"id": "other"})).await.expect(201);
-    let stranger = world.cast.owner.with_token(other["owner_token"].as_str().unwrap());
+    let stranger = world.cast.owner.with_token(other["token"].as_str().unwrap());
     world.cast.say("support/general", "secret").await;
     let page = stranger.get("/v1/events?after=0").await.expect(200);
     assert!(!page.to_string().contains("secret"));
@@ -155,7 +155,7 @@ async fn tenants_do_not_see_each_other() {
 async fn a_suspended_tenant_closes_with_4016_and_loses_nothing() {
     let world = World::new().await;
     let other = world.cast.owner.post("/v1/tenants", &json!({"id": "other"})).await.expect(201);
-    let owner = world.cast.owner.with_token(other["owner_token"].as_str().unwrap());
+    let owner = world.cast.owner.with_token(other["token"].as_str().unwrap());
     owner.post("/v1/principals", &json!({"kind": "agent", "id": "bot"})).await.expect(201);
     let token = owner.post("/v1/principals/bot/tokens", &json!({})).await.expect(201)["token"].as_str().unwrap().to_owned();
     let mut peer = Peer::consumer(world.url(), &token, "default").await;
