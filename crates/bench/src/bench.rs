@@ -85,10 +85,12 @@ impl Bench {
 
 /// Measures what the command line asks for, and shows and writes the report.
 pub(crate) fn run(arguments: &Arguments) -> Result<Report, Failure> {
+    let load = system::load();
+    report::busy(load);
     let mut bench = Bench::new(arguments)?;
     let chosen: Vec<RowName> = if arguments.rows.is_empty() { RowName::ALL.to_vec() } else { arguments.rows.clone() };
     let lines = if arguments.scale { scaled(&mut bench, &chosen)? } else { plain(&bench, &chosen)? };
-    let report = Report { quick: bench.quick, rounds: bench.rounds, window: bench.window, lines };
+    let report = Report { quick: bench.quick, rounds: bench.rounds, window: bench.window, load, lines };
     report::show(&report);
     let path = match &arguments.json {
         Some(path) => path.clone(),

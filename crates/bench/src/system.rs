@@ -16,6 +16,11 @@ pub(crate) fn connections_allowed() -> usize {
     usize::try_from(files.saturating_sub(OTHER_FILES)).unwrap_or(usize::MAX)
 }
 
+/// How many processes wanted a core at once over the last minute; `None` where the system does not tell.
+pub(crate) fn load() -> Option<f64> {
+    std::fs::read_to_string("/proc/loadavg").ok()?.split(' ').next()?.parse().ok()
+}
+
 /// The processor time that a process has used; `None` where the system does not tell.
 pub(crate) fn processor_time(pid: u32) -> Option<Duration> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;

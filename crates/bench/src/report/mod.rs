@@ -5,7 +5,7 @@ mod print;
 mod table;
 
 pub(crate) use line::{Line, Target, Unit};
-pub(crate) use print::{failed, progress, show, write};
+pub(crate) use print::{busy, failed, progress, show, write};
 
 use std::time::Duration;
 
@@ -18,6 +18,8 @@ pub(crate) struct Report {
     pub(crate) rounds: usize,
     /// How long one measurement took.
     pub(crate) window: Duration,
+    /// How busy the machine was with other things when the run began; `None` where the system does not tell.
+    pub(crate) load: Option<f64>,
     /// The figures.
     pub(crate) lines: Vec<Line>,
 }

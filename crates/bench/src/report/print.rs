@@ -29,6 +29,7 @@ pub(crate) fn write(report: &Report, path: &Path) -> Result<(), Failure> {
             "cores": std::thread::available_parallelism().map_or(0, usize::from),
             "system": format!("{} {}", std::env::consts::OS, std::env::consts::ARCH),
         },
+        "load_before": report.load,
         "sqlite": rusqlite::version(),
         "payload_bytes": PAYLOAD_BYTES,
         "quick": report.quick,
@@ -45,6 +46,13 @@ pub(crate) fn write(report: &Report, path: &Path) -> Result<(), Failure> {
 pub(crate) fn progress(row: RowName, factor: Option<usize>, round: usize, rounds: usize) {
     let factor = factor.map_or(String::new(), |factor| format!(" × {factor}"));
     note(&format!("{row}{factor}: round {round} of {rounds}"));
+}
+
+/// Says that the machine is not quiet, when it is not.
+pub(crate) fn busy(load: Option<f64>) {
+    if let Some(load) = load.filter(|load| *load > 0.5) {
+        note(&format!("The machine is busy (load {load}): do not trust the values, and the ratios less than usual."));
+    }
 }
 
 /// Says why the run broke.
