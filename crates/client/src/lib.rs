@@ -46,6 +46,7 @@ pub use rest::{AuditFilter, Health, PageRequest, fresh_deduplication_key};
 #[derive(Clone, Debug)]
 pub struct Client {
     transport: Arc<transport::Transport>,
+    idempotency_key: Option<Arc<str>>,
 }
 
 impl Client {
@@ -54,7 +55,18 @@ impl Client {
     /// # Errors
     /// [`InvalidOptions`].
     pub fn new(options: ClientOptions) -> Result<Self, InvalidOptions> {
-        Ok(Self { transport: Arc::new(transport::Transport::new(options)?) })
+        Ok(Self { transport: Arc::new(transport::Transport::new(options)?), idempotency_key: None })
+    }
+
+    /// The same client, whose creating calls (of principals, tokens, spaces, channels, grants and tenants) carry this `Idempotency-Key`:
+    /// the server answers a repeat with the first answer, without one-time secrets. Use a key for one call and its repeats.
+    #[must_use]
+    pub fn with_idempotency_key(&self, key: &str) -> Self {
+        Self { transport: Arc::clone(&self.transport), idempotency_key: Some(Arc::from(key)) }
+    }
+
+    fn creating(&self, path: &[&str]) -> transport::Call {
+        self.transport.call(reqwest::Method::POST, path).idempotent(self.idempotency_key.as_deref())
     }
 
     /// A named consumer of the agent that the token belongs to.

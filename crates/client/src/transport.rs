@@ -179,6 +179,12 @@ impl Call {
         Ok(self)
     }
 
+    /// Has the server recognise a repeat of a creating call by this key.
+    pub(crate) fn idempotent(mut self, key: Option<&str>) -> Self {
+        self.idempotency_key = key.map(str::to_owned);
+        self
+    }
+
     /// Lets the server take this much longer.
     pub(crate) fn longer(mut self, more: Duration) -> Self {
         self.timeout = self.timeout.saturating_add(more);

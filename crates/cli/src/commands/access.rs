@@ -160,8 +160,8 @@ pub(crate) async fn grant(command: GrantCommand, session: &Session) -> Result<()
             session.item(&grant, &members)
         }
         GrantCommand::Ls { principal } => {
-            let mut grants = client.all_pages(|page: PageRequest| async move { client.grants(&page).await }).await?;
-            grants.retain(|grant| principal.as_ref().is_none_or(|principal| grant.principal == *principal));
+            let principal = principal.as_ref();
+            let grants = client.all_pages(|page: PageRequest| async move { client.grants(principal, &page).await }).await?;
             session.list(&["GRANT", "PRINCIPAL", "RESOURCE", "PERMISSION", "CREATED"], &grants, |grant: &Grant| {
                 vec![
                     grant.grant_id.to_string(),

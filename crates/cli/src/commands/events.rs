@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use client::{Client, ConsumerError, Link, ReaderOptions, Seq, SyncEpoch};
-use protocol::{EventEnvelope, EventPage};
+use protocol::{EventEnvelope, ProblemCode};
 use serde_json::value::RawValue;
 use tokio::sync::watch;
 
@@ -59,45 +59,40 @@ pub(crate) async fn run(command: EventsCommand, session: &Session) -> Result<(),
 async fn list(arguments: ListArguments, session: &Session) -> Result<(), Failure> {
     let client = session.client()?;
     let mut left = arguments.limit.unwrap_or(u64::MAX);
-    let (mut after, mut epoch) = beginning(&client, &arguments).await?;
+    let (mut after, mut epoch) = match arguments.after {
+        Some(after) => (Some(after).filter(|after| *after > Seq::ZERO), None),
+        None => last(&client, arguments.last).await?,
+    };
+    let mut position = after.unwrap_or(Seq::ZERO);
     while left > 0 {
         let limit = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE);
-        let EventPage { events, next_cursor, head_seq, sync_epoch, .. } = client.list_events(Some(after), Some(limit), epoch).await?;
-        for raw in &events {
+        let page = match client.list_events(after, Some(limit), epoch).await {
+            // Of the last events some are not kept any more: those that are.
+            Err(error) if error.code() == Some(ProblemCode::ResyncRequired) && arguments.after.is_none() && after.is_some() => {
+                after = None;
+                continue;
+            }
+            page => page?,
+        };
+        for raw in &page.events {
             print(session, raw)?;
             left -= 1;
         }
-        (after, epoch) = (next_cursor, Some(sync_epoch));
-        if next_cursor >= head_seq {
+        position = page.next_cursor;
+        (after, epoch) = (Some(position), Some(page.sync_epoch));
+        if page.next_cursor >= page.head_seq {
             break;
         }
     }
+    let after = position;
     if arguments.follow && left > 0 { follow(&client, session, after, epoch, left).await } else { Ok(()) }
 }
 
-/// The position after which to begin.
-async fn beginning(client: &Client, arguments: &ListArguments) -> Result<(Seq, Option<SyncEpoch>), Failure> {
-    match arguments.after {
-        Some(after) if after > Seq::ZERO => Ok((after, None)),
-        asked => {
-            let (floor, head, epoch) = bounds(client).await?;
-            let wanted = if asked.is_some() { 0 } else { head.get().saturating_sub(arguments.last) };
-            let oldest = floor.previous();
-            Ok((Seq::new(wanted).unwrap_or(Seq::ZERO).max(oldest), epoch))
-        }
-    }
-}
-
-/// The lowest and the highest position of the log.
-async fn bounds(client: &Client) -> Result<(Seq, Seq, Option<SyncEpoch>), Failure> {
-    match client.list_events(Some(Seq::ZERO), Some(1), None).await {
-        Ok(page) => Ok((Seq::ZERO, page.head_seq, Some(page.sync_epoch))),
-        Err(error) => match error.problem() {
-            // The beginning is not kept any more; the refusal says what is.
-            Some(protocol::Problem { floor_seq: Some(floor), head_seq: Some(head), sync_epoch, .. }) => Ok((*floor, *head, *sync_epoch)),
-            _ => Err(error.into()),
-        },
-    }
+/// The position before the last `count`, and the epoch that it belongs to.
+async fn last(client: &Client, count: u64) -> Result<(Option<Seq>, Option<SyncEpoch>), Failure> {
+    let page = client.list_events(None, Some(1), None).await?;
+    let before = Seq::new(page.head_seq.get().saturating_sub(count)).filter(|seq| *seq > Seq::ZERO);
+    Ok((before, Some(page.sync_epoch)))
 }
 
 async fn follow(client: &Client, session: &Session, cursor: Seq, sync_epoch: Option<SyncEpoch>, mut left: u64) -> Result<(), Failure> {

@@ -75,7 +75,7 @@ async fn every_command_makes_the_call_it_stands_for() {
             json!({"principal": "a", "resource": "support/general", "permission": "read"}),
             grant.clone(),
         ),
-        (vec!["grant", "ls"], "GET /v1/grants".to_owned(), none.clone(), page(&grant)),
+        (vec!["grant", "ls", "--principal", "a"], "GET /v1/grants?principal=a".to_owned(), none.clone(), page(&grant)),
         (vec!["grant", "rm", &uuid], format!("DELETE /v1/grants/{uuid}"), none.clone(), json!({})),
         (vec!["tenant", "ls"], "GET /v1/tenants".to_owned(), none.clone(), page(&tenant)),
         (vec!["tenant", "suspend", "acme"], "PATCH /v1/tenants/acme".to_owned(), json!({"state": "suspended"}), tenant.clone()),
@@ -145,16 +145,23 @@ async fn a_new_token_stands_alone_on_standard_output() {
 }
 
 #[tokio::test]
-async fn the_last_events_are_listed_from_what_is_kept() {
+async fn the_last_events_are_listed_as_far_as_they_are_kept() {
     let mut http = Http::bind().await;
     let running = start(http.address, &["events", "ls", "--last", "3", "--json"], std::io::empty());
+    let page = |events: &[u64]| {
+        let events: Vec<_> = events.iter().map(|seq| event(*seq)).collect();
+        json!({"events": events, "next_cursor": 10, "head_seq": 10, "sync_epoch": EPOCH})
+    };
     let bounds = http.request().await;
-    assert_eq!(bounds.line, "GET /v1/events?after=0&limit=1");
-    let gone = json!({"code": "resync_required", "reason": "retention", "head_seq": 10, "floor_seq": 9, "sync_epoch": EPOCH});
-    bounds.problem(410, gone).await;
+    assert_eq!(bounds.line, "GET /v1/events?limit=1");
+    bounds.answer(page(&[9])).await;
     let list = http.request().await;
-    assert_eq!(list.line, format!("GET /v1/events?after=8&limit=200&sync_epoch={EPOCH}"));
-    list.answer(json!({"events": [event(9), event(10)], "next_cursor": 10, "head_seq": 10, "sync_epoch": EPOCH})).await;
+    assert_eq!(list.line, format!("GET /v1/events?after=7&limit=200&sync_epoch={EPOCH}"));
+    let gone = json!({"code": "resync_required", "reason": "retention", "head_seq": 10, "floor_seq": 9, "sync_epoch": EPOCH});
+    list.problem(410, gone).await;
+    let list = http.request().await;
+    assert_eq!(list.line, format!("GET /v1/events?limit=200&sync_epoch={EPOCH}"));
+    list.answer(page(&[9, 10])).await;
     let ended = running.ended().await;
     assert_eq!((ended.code, ended.out.values()), (0, vec![event(9), event(10)]));
 }

@@ -1,6 +1,6 @@
 //! Spaces, channels and grants.
 
-use domain::{ChannelRef, GrantId, SpaceId};
+use domain::{ChannelRef, GrantId, PrincipalId, SpaceId};
 use protocol::Page;
 use protocol::admin::{Channel, Grant, NewChannel, NewGrant, NewSpace, Space};
 use reqwest::Method;
@@ -15,7 +15,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; `already_exists`.
     pub async fn create_space(&self, space: &NewSpace) -> Result<Space, ClientError> {
-        self.transport.answer(self.transport.call(Method::POST, &["v1", "spaces"]).json(space)?).await
+        self.transport.answer(self.creating(&["v1", "spaces"]).json(space)?).await
     }
 
     /// The tenant's spaces, as far as the caller may see them.
@@ -39,7 +39,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; `already_exists`.
     pub async fn create_channel(&self, space: &SpaceId, channel: &NewChannel) -> Result<Channel, ClientError> {
-        self.transport.answer(self.transport.call(Method::POST, &["v1", "spaces", space.as_str(), "channels"]).json(channel)?).await
+        self.transport.answer(self.creating(&["v1", "spaces", space.as_str(), "channels"]).json(channel)?).await
     }
 
     /// The channels of a space, as far as the caller may see them.
@@ -64,15 +64,16 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub async fn create_grant(&self, grant: &NewGrant) -> Result<Grant, ClientError> {
-        self.transport.answer(self.transport.call(Method::POST, &["v1", "grants"]).json(grant)?).await
+        self.transport.answer(self.creating(&["v1", "grants"]).json(grant)?).await
     }
 
-    /// The tenant's grants.
+    /// The tenant's grants, or those of one principal.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn grants(&self, request: &PageRequest) -> Result<Page<Grant>, ClientError> {
-        page(&self.transport, &["v1", "grants"], request).await
+    pub async fn grants(&self, principal: Option<&PrincipalId>, request: &PageRequest) -> Result<Page<Grant>, ClientError> {
+        let call = self.transport.call(Method::GET, &["v1", "grants"]).query("principal", principal);
+        self.transport.answer(request.apply(call)).await
     }
 
     /// Takes a grant back. What is delivered from then on is judged without it.

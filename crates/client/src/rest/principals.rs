@@ -23,7 +23,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; `already_exists`.
     pub async fn create_principal(&self, principal: &NewPrincipal) -> Result<Principal, ClientError> {
-        self.transport.answer(self.transport.call(Method::POST, &["v1", "principals"]).json(principal)?).await
+        self.transport.answer(self.creating(&["v1", "principals"]).json(principal)?).await
     }
 
     /// The tenant's principals.
@@ -63,7 +63,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`].
     pub async fn create_token(&self, principal: &PrincipalId, token: &NewToken) -> Result<TokenCreated, ClientError> {
-        self.transport.answer(self.transport.call(Method::POST, &["v1", "principals", principal.as_str(), "tokens"]).json(token)?).await
+        self.transport.answer(self.creating(&["v1", "principals", principal.as_str(), "tokens"]).json(token)?).await
     }
 
     /// The tokens of a principal, without their secrets.

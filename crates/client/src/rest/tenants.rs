@@ -15,7 +15,7 @@ impl Client {
     /// # Errors
     /// [`ClientError`]; `already_exists`.
     pub async fn create_tenant(&self, tenant: &NewTenant) -> Result<TenantCreated, ClientError> {
-        self.transport.answer(self.transport.call(Method::POST, &["v1", "tenants"]).json(tenant)?).await
+        self.transport.answer(self.creating(&["v1", "tenants"]).json(tenant)?).await
     }
 
     /// Every tenant.

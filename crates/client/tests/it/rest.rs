@@ -144,6 +144,24 @@ async fn a_server_that_is_not_there_had_no_effect() {
 }
 
 #[tokio::test]
+async fn a_creating_call_carries_its_idempotency_key_and_no_other_call_does() {
+    let mut http = Http::bind().await;
+    let client = client_of(http.address).with_idempotency_key("once");
+    let space = protocol::admin::NewSpace { id: "support".parse().unwrap() };
+    let (answer, ()) = tokio::join!(within(client.create_space(&space)), async {
+        let request = http.request().await;
+        assert!(request.head.contains("idempotency-key: once\r\n"), "{}", request.head);
+        request.problem(409, json!({"code": "idempotency_conflict"})).await;
+    });
+    assert_eq!(answer.unwrap_err().code(), Some(ProblemCode::IdempotencyConflict));
+    let (_, ()) = tokio::join!(me(&client), async {
+        let request = http.request().await;
+        assert!(!request.head.contains("idempotency-key"), "{}", request.head);
+        request.answer(somebody()).await;
+    });
+}
+
+#[tokio::test]
 async fn every_page_of_a_list_is_read() {
     let mut http = Http::bind().await;
     let client = client_of(http.address);
