@@ -15,9 +15,15 @@ use crate::{demo, documents, offline, serve};
 /// The exit code of configuration and usage errors.
 pub(crate) const USAGE: u8 = 2;
 
-/// Doorstep holds work for agents that are not always home, and rings when it arrives.
+/// The command line of the binary.
 #[derive(Debug, Parser)]
-#[command(name = "doorstep", version, about, propagate_version = true, disable_help_subcommand = true)]
+#[command(
+    name = "doorstep",
+    version,
+    about = "Doorstep holds work for agents that are not always home, and rings when it arrives.",
+    propagate_version = true,
+    disable_help_subcommand = true
+)]
 struct Doorstep {
     #[command(flatten)]
     global: cli::GlobalOptions,
