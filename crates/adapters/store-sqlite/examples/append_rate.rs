@@ -140,7 +140,10 @@ fn raw(path: &std::path::Path, span: Duration) {
             }
             connection.execute_batch("COMMIT").unwrap();
         }
-        println!("raw loop, {size:>3} in a transaction            {:>9.0} events/s", (seq - first) as f64 / started.elapsed().as_secs_f64());
+        println!(
+            "raw loop, {size:>3} in a transaction            {:>9.0} events/s",
+            (seq - first) as f64 / started.elapsed().as_secs_f64()
+        );
     }
     let started = Instant::now();
     let mut select = connection.prepare("SELECT seq, id, type, channel, created_at, body FROM log LIMIT 400000").unwrap();

@@ -61,7 +61,9 @@ impl Directory {
     /// What they hold is moved into the database first; when that is impossible the database is damaged anyway.
     pub(crate) fn discard_side_files(&self) -> std::io::Result<()> {
         let database = self.database();
-        if database.try_exists()? && let Ok(connection) = rusqlite::Connection::open(&database) {
+        if database.try_exists()?
+            && let Ok(connection) = rusqlite::Connection::open(&database)
+        {
             let _ = connection.pragma_update_and_check(None, "wal_checkpoint", "truncate", |_| Ok(()));
         }
         remove_side_files(&database)

@@ -65,11 +65,8 @@ impl Log {
         let mut commits_behind = 0;
         while fill(reader, &mut frame)? {
             let Some(found) = self.frame(sum, &frame) else { break };
-            if !found.same_log {
-                // What an earlier round of the log left there.
-                break;
-            }
             if !found.chained {
+                // Also what an earlier round of the log left there: none of it continues anything of this round.
                 broken = true;
                 commits_behind = 0;
             } else if broken && found.commits {
@@ -85,13 +82,9 @@ impl Log {
 
     fn frame(&self, before: Sum, frame: &[u8]) -> Option<Frame> {
         let stored = Sum(big_endian_word(frame, 4)?, big_endian_word(frame, 5)?);
-        let expected = self.sum(self.sum(before, frame.get(..8)?), frame.get(FRAME_HEADER..)?);
-        Some(Frame {
-            same_log: frame.get(8..16)? == self.salt,
-            chained: expected == stored,
-            commits: big_endian_word(frame, 1)? != 0,
-            stored,
-        })
+        let same_round = frame.get(8..16)? == self.salt;
+        let chained = same_round && self.sum(self.sum(before, frame.get(..8)?), frame.get(FRAME_HEADER..)?) == stored;
+        Some(Frame { chained, commits: big_endian_word(frame, 1)? != 0, stored })
     }
 
     fn sum(&self, start: Sum, bytes: &[u8]) -> Sum {
@@ -105,9 +98,7 @@ impl Log {
 }
 
 struct Frame {
-    /// It was written in the present round of the log.
-    same_log: bool,
-    /// Its checksum continues that of the frame before it.
+    /// It is of the present round of the log, and its checksum continues that of the frame before it.
     chained: bool,
     /// It ends a transaction.
     commits: bool,

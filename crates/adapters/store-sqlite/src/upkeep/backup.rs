@@ -9,6 +9,7 @@ use rusqlite::{Connection, OpenFlags};
 use tokio::sync::oneshot;
 
 use super::{UpkeepError, at};
+use crate::StoreOptions;
 use crate::codec;
 use crate::connection;
 use crate::directory::{remove_database, sync_directory};
@@ -16,7 +17,6 @@ use crate::queue::Queue;
 use crate::sql::sql;
 use crate::store::SqliteStore;
 use crate::writer::Job;
-use crate::StoreOptions;
 
 /// Pages that are copied between two looks at whether the store closes, and made durable together: bounds how much the medium has to take at
 /// once, and with it how long a commit beside it waits.

@@ -12,12 +12,12 @@ use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 use super::backup::contents;
 use super::check::check;
 use super::{UpkeepError, at};
+use crate::StoreOptions;
 use crate::connection;
 use crate::directory::{Directory, remove_database};
 use crate::migrations;
 use crate::sql::sql;
 use crate::startup;
-use crate::StoreOptions;
 
 /// Whether a store may be in the data directory already.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

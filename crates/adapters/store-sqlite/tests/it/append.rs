@@ -68,10 +68,7 @@ async fn an_expired_key_is_as_good_as_none() {
     fixture.clock.advance(Duration::from_micros(1));
     let second = fixture.keyed("k", "b");
     assert_eq!(new_seq(&fixture.append(vec![second.clone()]).await.unwrap()[0]), 2);
-    assert_eq!(
-        fixture.append(vec![fixture.keyed("k", "b")]).await.unwrap(),
-        [Appended::Duplicate { id: second.id, seq: Some(seq(2)) }]
-    );
+    assert_eq!(fixture.append(vec![fixture.keyed("k", "b")]).await.unwrap(), [Appended::Duplicate { id: second.id, seq: Some(seq(2)) }]);
 }
 
 #[tokio::test]

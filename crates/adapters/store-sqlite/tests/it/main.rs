@@ -1,14 +1,14 @@
 //! The store's contract: a case for each sentence of the ports' documentation, over real database files.
 
 mod append;
-//mod audit;
-//mod backup;
+mod audit;
+mod backup;
 mod consumers;
-//mod damage;
-//mod full;
-//mod identity;
+mod damage;
+mod full;
+mod identity;
 mod listener;
-//mod opening;
+mod opening;
 mod pages;
 mod retention;
 mod schedule;

@@ -1,7 +1,7 @@
 //! What the cases share: a store in a directory of its own, a clock that stands still, and short ways to make things.
 
-use std::sync::{Arc, Mutex};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use authz::{AdminTx, Principal, PrincipalKind, Role, Tenant, TenantState};
@@ -22,6 +22,10 @@ use uuid::Uuid;
 pub(crate) struct ManualClock(AtomicI64);
 
 impl ManualClock {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(AtomicI64::new(START.as_micros())))
+    }
+
     pub(crate) fn advance(&self, by: Duration) {
         self.0.fetch_add(i64::try_from(by.as_micros()).unwrap(), Ordering::SeqCst);
     }
@@ -56,7 +60,7 @@ impl Fixture {
 
     pub(crate) fn empty(options: StoreOptions) -> Self {
         let dir = tempfile::tempdir().unwrap();
-        let clock = Arc::new(ManualClock(AtomicI64::new(START.as_micros())));
+        let clock = ManualClock::new();
         let store = SqliteStore::open(dir.path(), options, clock.clone()).unwrap();
         Self { dir, clock, store, tenant: tenant("acme") }
     }
