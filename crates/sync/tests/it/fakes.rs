@@ -8,7 +8,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use bytes::Bytes;
 use domain::{Audience, Event, EventId, EventOrigin, EventType, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
-use sync::{Head, LogStore, Logs, Observer, Page, PageRange, Retired, Settings};
+use sync::{Head, LogStore, Logs, Observer, Page, PageRange, Position, Retired, Settings, TenantLog};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -30,6 +30,13 @@ pub(crate) fn event(number: u64, body_bytes: usize) -> Arc<Event> {
     let body = Bytes::from(vec![b'x'; body_bytes]);
     let event_type = EventType::parse("a.b").unwrap();
     Arc::new(Event::new(seq(number), id, event_type, None, Audience::default(), EventOrigin::Published, Timestamp::from_micros(0), body))
+}
+
+/// Waits until the position is such; fails when a minute does not suffice.
+pub(crate) async fn reach(log: &TenantLog, is_reached: impl FnMut(&Position) -> bool) {
+    let mut position = log.subscribe();
+    let reached = tokio::time::timeout(Duration::from_mins(1), position.wait_for(is_reached));
+    assert!(reached.await.expect("the position is reached").is_ok());
 }
 
 pub(crate) fn numbers(events: &[Arc<Event>]) -> Vec<u64> {
@@ -261,6 +268,13 @@ impl Setup {
         let (log_store, observer): (Arc<dyn LogStore>, Arc<dyn Observer>) = (store.clone(), recorder.clone());
         let logs = Logs::start(log_store, observer, settings, tracker.clone(), cancel.clone());
         Self { store, recorder, logs, tracker, cancel }
+    }
+
+    /// Opens a log and lets its tail have its first look, so that nothing later is found by accident.
+    pub(crate) async fn open(&self, name: &str) -> Arc<TenantLog> {
+        let log = self.logs.open(&tenant(name)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        log
     }
 
     /// Commits and announces, as the store of this process does.

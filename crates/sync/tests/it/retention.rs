@@ -31,8 +31,8 @@ fn retention(store: &Arc<FakeStore>, tenants: &[&str], event_retention: Option<D
     Retention::new(log_store, Tenants::active(tenants), clock, settings)
 }
 
-fn step(removed: u64, more: bool) -> Result<Retired, StoreError> {
-    Ok(Retired { floor: Seq::ZERO, removed, more })
+fn step(removed: u64, more: bool) -> Retired {
+    Retired { floor: Seq::ZERO, removed, more }
 }
 
 fn names(calls: &[(TenantId, Timestamp)]) -> Vec<&str> {
@@ -66,7 +66,7 @@ async fn a_large_log_gets_one_step_a_round_and_delays_no_other() {
     let store = FakeStore::with(&["a", "b"]);
     // Raise, sweep, raise, sweep, … of the large one.
     let large = [step(0, true), step(10, true), step(0, true), step(10, true), step(0, false), step(5, false)];
-    store.steps.lock().unwrap().insert(tenant("a"), VecDeque::from(large));
+    store.steps.lock().unwrap().insert(tenant("a"), large.map(Ok).into());
     let retention = retention(&store, &["a", "b"], Some(HOUR));
     retention.pass().await;
     assert_eq!(names(&store.calls().raises), ["a", "b", "a", "a"]);

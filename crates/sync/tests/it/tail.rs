@@ -9,21 +9,20 @@ use sync::{Head, LogStore, Replaced};
 use tokio::sync::Semaphore;
 use tokio::time::Instant;
 
-use crate::fakes::{Setup, Told, epoch, event, numbers, range, seq, settings, tenant};
+use crate::fakes::{Setup, Told, epoch, event, numbers, range, reach, seq, settings, tenant};
 
 #[tokio::test(start_paused = true)]
 async fn what_this_process_committed_arrives_from_memory_without_reading_the_store() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
-    let mut position = log.subscribe();
+    let log = setup.open("t").await;
     setup.publish("t", 1);
-    position.wait_for(|position| position.seq == seq(1)).await.unwrap();
+    reach(&log, |position| position.seq == seq(1)).await;
     let pages = setup.store.calls().pages;
     for _ in 0..5 {
         setup.publish("t", 3);
     }
     let began = Instant::now();
-    position.wait_for(|position| position.seq == seq(16)).await.unwrap();
+    reach(&log, |position| position.seq == seq(16)).await;
     log.wait_for(seq(16)).await.unwrap();
     log.committed_head().await.unwrap();
     tokio::task::yield_now().await;
@@ -35,11 +34,10 @@ async fn what_this_process_committed_arrives_from_memory_without_reading_the_sto
 #[tokio::test(start_paused = true)]
 async fn a_lost_hint_costs_a_poll_interval_and_nothing_else() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     let began = Instant::now();
     setup.store.commit("t", 12);
-    let mut position = log.subscribe();
-    position.wait_for(|position| position.seq == seq(12)).await.unwrap();
+    reach(&log, |position| position.seq == seq(12)).await;
     assert!(began.elapsed() <= settings().tail_poll_interval, "{:?}", began.elapsed());
     assert_eq!(setup.recorder.observed("t"), (1..=12).collect::<Vec<_>>());
 }
@@ -47,11 +45,11 @@ async fn a_lost_hint_costs_a_poll_interval_and_nothing_else() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_lies_ahead_makes_the_tail_read_what_is_between() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     setup.store.commit("t", 7);
     setup.publish("t", 2);
     let began = Instant::now();
-    log.subscribe().wait_for(|position| position.seq == seq(9)).await.unwrap();
+    reach(&log, |position| position.seq == seq(9)).await;
     assert_eq!(began.elapsed(), Duration::ZERO, "the later batch says that something is missing");
     assert_eq!(setup.recorder.observed("t"), (1..=9).collect::<Vec<_>>());
 }
@@ -59,7 +57,7 @@ async fn a_batch_that_lies_ahead_makes_the_tail_read_what_is_between() {
 #[tokio::test(start_paused = true)]
 async fn a_batch_that_was_seen_before_is_dropped_and_one_that_was_seen_in_part_is_completed_from_the_store() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     let batch = setup.store.commit("t", 4);
     setup.announce("t", &batch);
     log.wait_for(seq(4)).await.unwrap();
@@ -68,7 +66,7 @@ async fn a_batch_that_was_seen_before_is_dropped_and_one_that_was_seen_in_part_i
     let overlapping: Vec<_> = batch[2..].iter().chain(&more).cloned().collect();
     setup.announce("t", &overlapping);
     let began = Instant::now();
-    log.subscribe().wait_for(|position| position.seq == seq(6)).await.unwrap();
+    reach(&log, |position| position.seq == seq(6)).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert_eq!(setup.recorder.observed("t"), (1..=6).collect::<Vec<_>>());
 }
@@ -76,7 +74,7 @@ async fn a_batch_that_was_seen_before_is_dropped_and_one_that_was_seen_in_part_i
 #[tokio::test(start_paused = true)]
 async fn more_than_the_queue_holds_is_read_from_the_store() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     let gate = Arc::new(Semaphore::new(0));
     *setup.recorder.observe_gate.lock().unwrap() = Some(gate.clone());
     for _ in 0..100 {
@@ -85,7 +83,7 @@ async fn more_than_the_queue_holds_is_read_from_the_store() {
     assert!(setup.logs.metrics().batches_dropped.get() >= 80, "the queue is bounded");
     gate.add_permits(1_000);
     let began = Instant::now();
-    log.subscribe().wait_for(|position| position.seq == seq(100)).await.unwrap();
+    reach(&log, |position| position.seq == seq(100)).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert_eq!(setup.recorder.observed("t"), (1..=100).collect::<Vec<_>>());
 }
@@ -93,7 +91,7 @@ async fn more_than_the_queue_holds_is_read_from_the_store() {
 #[tokio::test(start_paused = true)]
 async fn the_position_moves_only_after_the_observer_has_seen_the_events() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     let gate = Arc::new(Semaphore::new(0));
     *setup.recorder.observe_gate.lock().unwrap() = Some(gate.clone());
     setup.publish("t", 2);
@@ -109,13 +107,13 @@ async fn the_position_moves_only_after_the_observer_has_seen_the_events() {
 #[tokio::test(start_paused = true)]
 async fn an_observer_that_fails_is_asked_again_with_capped_pauses_and_no_position_moves() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     setup.recorder.failing.store(20, Ordering::SeqCst);
     setup.publish("t", 1);
     tokio::time::sleep(Duration::from_secs(5)).await;
     assert_eq!((log.position(), setup.logs.metrics().stalled_tails.get()), (seq(0), 1));
     let began = Instant::now();
-    log.subscribe().wait_for(|position| position.seq == seq(1)).await.unwrap();
+    reach(&log, |position| position.seq == seq(1)).await;
     assert!(began.elapsed() <= settings().backoff_cap * 20, "{:?}", began.elapsed());
     assert_eq!(setup.recorder.attempts.load(Ordering::SeqCst), 21);
     assert_eq!(setup.recorder.observed("t"), [1]);
@@ -125,7 +123,7 @@ async fn an_observer_that_fails_is_asked_again_with_capped_pauses_and_no_positio
 #[tokio::test(start_paused = true)]
 async fn another_epoch_replaces_the_log_and_opening_it_again_gives_the_new_history() {
     let setup = Setup::new(&["t"]);
-    let old = setup.logs.open(&tenant("t")).await.unwrap();
+    let old = setup.open("t").await;
     setup.publish("t", 3);
     old.wait_for(seq(3)).await.unwrap();
     {
@@ -133,8 +131,7 @@ async fn another_epoch_replaces_the_log_and_opening_it_again_gives_the_new_histo
         let log = logs.get_mut(&tenant("t")).unwrap();
         (log.epoch, log.events) = (epoch(2), (1..=9).map(|number| event(number, 10)).collect());
     }
-    let mut position = old.subscribe();
-    assert!(position.wait_for(|position| position.replaced).await.is_ok());
+    reach(&old, |position| position.replaced).await;
     assert_eq!(old.read(range(0, None)).await.unwrap_err(), StoreError::Conflict("the log's history was replaced"));
     assert_eq!(old.wait_for(seq(4)).await, Err(Replaced));
 
@@ -147,28 +144,29 @@ async fn another_epoch_replaces_the_log_and_opening_it_again_gives_the_new_histo
 #[tokio::test(start_paused = true)]
 async fn a_commit_of_another_epoch_replaces_the_log_at_once() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     sync::CommitListener::committed(&*setup.logs, &tenant("t"), epoch(7), &[event(1, 10)]);
     assert!(log.subscribe().borrow().replaced);
-    assert!(setup.recorder.observed("t").is_empty());
+    setup.open("t").await;
+    assert_eq!(setup.recorder.told("t"), [Told::Started, Told::Stopped, Told::Started], "the old tail has ended before the new one starts");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_head_below_the_position_replaces_the_log() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     setup.publish("t", 3);
     log.wait_for(seq(3)).await.unwrap();
     setup.store.logs().get_mut(&tenant("t")).unwrap().events.truncate(2);
     let began = Instant::now();
-    log.subscribe().wait_for(|position| position.replaced).await.unwrap();
+    reach(&log, |position| position.replaced).await;
     assert!(began.elapsed() <= settings().tail_poll_interval);
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_position_that_moves_while_the_heads_are_read_replaces_nothing() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     let gate = Arc::new(Semaphore::new(0));
     *setup.store.heads_gate.lock().unwrap() = Some(gate.clone());
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -184,17 +182,17 @@ async fn a_position_that_moves_while_the_heads_are_read_replaces_nothing() {
 #[tokio::test(start_paused = true)]
 async fn rows_that_retention_removed_unobserved_replace_the_log() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     setup.store.commit("t", 9);
     setup.store.logs().get_mut(&tenant("t")).unwrap().floor = 5;
-    log.subscribe().wait_for(|position| position.replaced).await.unwrap();
+    reach(&log, |position| position.replaced).await;
     assert!(setup.recorder.observed("t").is_empty(), "what cannot be observed whole is not observed in part");
 }
 
 #[tokio::test(start_paused = true)]
 async fn a_log_with_a_hole_is_never_served_shorter() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     setup.store.commit("t", 4);
     setup.store.logs().get_mut(&tenant("t")).unwrap().events.remove(0);
     tokio::time::sleep(Duration::from_secs(20)).await;
@@ -205,9 +203,9 @@ async fn a_log_with_a_hole_is_never_served_shorter() {
 #[tokio::test(start_paused = true)]
 async fn a_tenant_that_is_gone_ends_its_tail() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     setup.store.logs().remove(&tenant("t"));
-    log.subscribe().wait_for(|position| position.replaced).await.unwrap();
+    reach(&log, |position| position.replaced).await;
     assert_eq!(log.committed_head().await.unwrap_err(), StoreError::TenantInactive);
     assert_eq!(setup.logs.open(&tenant("t")).await.unwrap_err(), StoreError::TenantInactive);
 }
@@ -215,7 +213,7 @@ async fn a_tenant_that_is_gone_ends_its_tail() {
 #[tokio::test(start_paused = true)]
 async fn waiting_for_a_position_makes_the_tail_look_at_once() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     setup.store.commit("t", 3);
     let began = Instant::now();
@@ -226,12 +224,12 @@ async fn waiting_for_a_position_makes_the_tail_look_at_once() {
 #[tokio::test(start_paused = true)]
 async fn the_committed_head_is_read_from_the_store_and_makes_the_tail_look() {
     let setup = Setup::new(&["t"]);
-    let log = setup.logs.open(&tenant("t")).await.unwrap();
+    let log = setup.open("t").await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     setup.store.commit("t", 3);
     let began = Instant::now();
     assert_eq!(log.committed_head().await.unwrap(), Head { seq: seq(3), floor: seq(1), epoch: epoch(1) });
-    log.subscribe().wait_for(|position| position.seq == seq(3)).await.unwrap();
+    reach(&log, |position| position.seq == seq(3)).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
 }
 
@@ -247,7 +245,7 @@ async fn nothing_committed_between_the_first_head_and_the_start_of_the_tail_is_m
     gate.add_permits(1);
     let log = opening.await.unwrap().unwrap();
     let began = Instant::now();
-    log.subscribe().wait_for(|position| position.seq == seq(2)).await.unwrap();
+    reach(&log, |position| position.seq == seq(2)).await;
     assert_eq!(began.elapsed(), Duration::ZERO);
     assert_eq!(setup.recorder.observed("t"), [1, 2]);
 }
