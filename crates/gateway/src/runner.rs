@@ -65,6 +65,10 @@ pub(crate) struct Runner<'g> {
     page: std::vec::IntoIter<Arc<Event>>,
     /// A page was begun and not ended.
     in_page: bool,
+    /// Until when the rest of a page is kept for want of budget.
+    keep_page_until: Instant,
+    /// Events that were offered since the socket was last listened to.
+    unheard: usize,
     /// What the hook decided about the first event of the page, when that took waiting.
     verdict: Option<Verdict>,
     /// The position cannot be served; settled before anything is read.
@@ -94,6 +98,8 @@ impl<'g> Runner<'g> {
             position: log.subscribe(),
             page: Vec::new().into_iter(),
             in_page: false,
+            keep_page_until: now,
+            unheard: 0,
             verdict: None,
             job: None,
             retry: Retry::default(),
@@ -142,27 +148,31 @@ impl<'g> Runner<'g> {
         let position = self.look()?;
         let now = Instant::now();
         self.tend(connection, now).await?;
-        if self.in_page && self.job.is_none() && self.retry.is_due(now) {
+        if !self.can_send(now) {
+            if self.resync.is_none()
+                && let Some(head) = self.track.caught_up()
+            {
+                self.write(connection, [caught_up(head)]).await?;
+            }
+            if self.job.is_none() && self.retry.is_due(now) {
+                self.job = self.next_job(position, now);
+            }
+            let Some(done) = self.poll_job().await else { return Ok(Turn::Wait) };
+            self.apply(connection, done).await?;
+        }
+        if self.can_send(now) {
             self.send_batch(connection, now).await?;
+        }
+        if self.unheard >= self.gateway.settings.outbound_queue_max {
             // While a burst goes out, acknowledgements come in.
             self.hear_what_waits(connection).await?;
-            return Ok(Turn::Again);
         }
-        if self.resync.is_none()
-            && let Some(head) = self.track.caught_up()
-        {
-            self.write(connection, [caught_up(head)]).await?;
-        }
-        if self.job.is_none() && self.retry.is_due(now) {
-            self.job = self.next_job(position, now);
-        }
-        match self.poll_job().await {
-            Some(done) => {
-                self.apply(connection, done).await?;
-                Ok(Turn::Again)
-            }
-            None => Ok(Turn::Wait),
-        }
+        Ok(Turn::Again)
+    }
+
+    /// Whether events wait that may go out now.
+    fn can_send(&mut self, now: Instant) -> bool {
+        self.in_page && self.job.is_none() && self.retry.is_due(now) && self.track.budget() > 0
     }
 
     /// What others asked of this runner meanwhile.
@@ -194,6 +204,7 @@ impl<'g> Runner<'g> {
     }
 
     async fn wait<C: Connection>(&mut self, connection: &mut C, mut timer: Pin<&mut Sleep>) -> Result<(), End> {
+        self.unheard = 0;
         if let Track::Consumer(window) = &mut self.track {
             window.trim();
         }

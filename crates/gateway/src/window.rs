@@ -37,7 +37,8 @@ struct Sent {
 /// The delivery window of one consumer.
 ///
 /// A caller reads events after [`DeliveryWindow::read`] up to [`DeliveryWindow::bound`], hands each to [`DeliveryWindow::pass`] or
-/// [`DeliveryWindow::dispatch`] in order, and ends every page with [`DeliveryWindow::end_page`].
+/// [`DeliveryWindow::dispatch`] in order, and ends every page with [`DeliveryWindow::end_page`], or with [`DeliveryWindow::cut_page`] when
+/// there was no budget for an event of it.
 #[derive(Clone, Debug)]
 pub struct DeliveryWindow {
     limits: WindowLimits,
@@ -47,8 +48,6 @@ pub struct DeliveryWindow {
     in_flight: VecDeque<Sent>,
     /// Dispatched before the last restart and not acknowledged, ascending: exactly these carry the flag when they come again.
     sent_before: Vec<Seq>,
-    /// The page at hand had an event for which there was no budget.
-    cut: bool,
 }
 
 impl DeliveryWindow {
@@ -60,7 +59,6 @@ impl DeliveryWindow {
             acked,
             in_flight: VecDeque::new(),
             sent_before: Vec::new(),
-            cut: false,
         }
     }
 
@@ -94,10 +92,9 @@ impl DeliveryWindow {
         self.progress.pass(seq);
     }
 
-    /// Dispatches `seq` at `now` and answers its delivery fields; `None` when the budget is used up, and then the page ends here.
+    /// Dispatches `seq` at `now` and answers its delivery fields; `None` when the budget is used up.
     pub fn dispatch(&mut self, seq: Seq, now: Instant) -> Option<DeliveryFields> {
         if self.budget() == 0 {
-            self.cut = true;
             return None;
         }
         self.in_flight.push_back(Sent { seq, at: now });
@@ -111,11 +108,12 @@ impl DeliveryWindow {
 
     /// Ends the page at hand. Answers the position of the `cursor` frame that is due, if one is.
     pub fn end_page(&mut self) -> Option<Seq> {
-        if std::mem::take(&mut self.cut) {
-            self.progress.cut_page();
-            return None;
-        }
         self.progress.end_page()
+    }
+
+    /// Ends the page at hand before its end: what was passed behind the last dispatch is checked again.
+    pub fn cut_page(&mut self) {
+        self.progress.cut_page();
     }
 
     /// See [`Progress::caught_up`].
@@ -179,7 +177,6 @@ impl DeliveryWindow {
         self.acked = head;
         self.in_flight = VecDeque::new();
         self.sent_before = Vec::new();
-        self.cut = false;
         self.progress.jump(head);
     }
 

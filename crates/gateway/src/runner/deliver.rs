@@ -17,6 +17,9 @@ use crate::{Connection, PeerGone, Preparation, Verdict};
 /// A batch ends above so many bytes, so that `gateway.write_timeout` is fair to a slow peer.
 const BATCH_BYTES: usize = 256 * 1024;
 
+/// How long the rest of a page waits for budget. Longer would let consumers that do nothing hold memory.
+const PAGE_PATIENCE: Duration = Duration::from_millis(250);
+
 /// What became of an event that was offered.
 enum Offered {
     /// Its frame goes out.
@@ -62,19 +65,19 @@ impl Runner<'_> {
 
     async fn feed_batch<C: Connection>(&mut self, connection: &mut C, now: Instant, held: &mut Option<Job>) -> Result<(), PeerGone> {
         let (mut frames, mut bytes, mut redelivered) = (0, 0, 0);
+        self.keep_page_until = now + PAGE_PATIENCE;
         while frames < self.gateway.settings.outbound_queue_max.max(1) && bytes < BATCH_BYTES {
             let Some(event) = self.page.as_slice().first() else { break };
             let event = Arc::clone(event);
+            self.unheard += 1;
             match self.offer(&event, now, &mut redelivered) {
                 Offered::Send(frame) => {
                     (frames, bytes) = (frames + 1, bytes + frame.len());
                     connection.feed(frame).await?;
                 }
                 Offered::Passed => {}
-                Offered::Full => {
-                    self.page = Vec::new().into_iter();
-                    break;
-                }
+                // The rest is kept for a moment: most consumers acknowledge while they work.
+                Offered::Full => break,
                 Offered::Held(job) => {
                     *held = Some(job);
                     break;
@@ -87,6 +90,14 @@ impl Runner<'_> {
         }
         self.note_dispatched(frames, redelivered);
         connection.flush().await
+    }
+
+    /// Lets go of the rest of a page: what was passed behind the last dispatch is checked again.
+    pub(super) fn drop_page(&mut self) {
+        self.page = Vec::new().into_iter();
+        self.in_page = false;
+        self.verdict = None;
+        self.track.cut_page();
     }
 
     /// Decides about one event with the rights of this moment.

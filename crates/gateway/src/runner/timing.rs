@@ -50,6 +50,9 @@ impl Runner<'_> {
         if let Some(at) = self.retry.pending() {
             return next.min(at);
         }
+        if self.in_page {
+            next = next.min(self.keep_page_until);
+        }
         match &self.track {
             Track::Consumer(window) => window.deadline().map_or(next, |deadline| next.min(deadline)),
             Track::Client(_) => next,

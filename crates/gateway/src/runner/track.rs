@@ -67,6 +67,14 @@ impl Track {
         }
     }
 
+    /// Ends a page before its end: what was passed behind the last dispatch is checked again.
+    pub(crate) fn cut_page(&mut self) {
+        match self {
+            Self::Consumer(window) => window.cut_page(),
+            Self::Client(progress) => progress.cut_page(),
+        }
+    }
+
     /// The head of `catchup.complete`, when that is due.
     pub(crate) fn caught_up(&mut self) -> Option<Seq> {
         match self {

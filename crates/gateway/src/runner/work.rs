@@ -84,23 +84,27 @@ impl Retry {
 impl Runner<'_> {
     /// The work that is due now: settle a position that cannot be served, else verify before a redelivery, else read what there is budget for.
     pub(super) fn next_job(&mut self, position: Seq, now: Instant) -> Option<Job> {
-        if self.in_page {
-            return None;
-        }
         if let Some(resync) = self.resync {
             return Some(self.restart(resync));
         }
         if let Track::Consumer(window) = &self.track
             && window.deadline().is_some_and(|deadline| deadline <= now)
         {
+            self.drop_page();
             return self.verify();
         }
-        let (after, up_to) = (self.track.read(), self.track.bound(position));
-        let settings = &self.gateway.settings;
-        let max_events = settings.catchup_page_size.max(1).min(self.track.budget());
-        if after >= up_to || max_events == 0 {
+        if self.in_page {
+            if self.keep_page_until <= now {
+                self.drop_page();
+            }
             return None;
         }
+        let (after, up_to) = (self.track.read(), self.track.bound(position));
+        if after >= up_to || self.track.budget() == 0 {
+            return None;
+        }
+        let settings = &self.gateway.settings;
+        let max_events = settings.catchup_page_size.max(1);
         let range = PageRange { after, up_to: Some(up_to), max_events, max_bytes: settings.catchup_page_bytes };
         let log = std::sync::Arc::clone(&self.log);
         Some(Job(Box::pin(async move { Done::Read(log.read(range).await) })))

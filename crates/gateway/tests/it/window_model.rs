@@ -179,7 +179,8 @@ fn offer(window: &mut DeliveryWindow, model: &Model, count: usize, now: Instant)
         } else if let Some(fields) = window.dispatch(seq(number), now) {
             sent.push((number, fields.redelivered));
         } else {
-            break;
+            window.cut_page();
+            return (sent, None);
         }
     }
     (sent, window.end_page().map(Seq::get))
@@ -294,6 +295,7 @@ proptest! {
                     }
                     pending.push(number);
                 } else {
+                    window.cut_page();
                     break;
                 }
             }

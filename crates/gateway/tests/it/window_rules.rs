@@ -37,7 +37,8 @@ fn page(
         } else if let Some(fields) = window.dispatch(seq(number), now) {
             sent.push((number, fields.redelivered));
         } else {
-            break;
+            window.cut_page();
+            return (sent, None);
         }
     }
     (sent, window.end_page().map(Seq::get))
