@@ -19,7 +19,7 @@ pub enum OpenError {
         reason: String,
     },
     /// Another process has the store open.
-    #[error("another doorstep process{} holds the store in {path}; stop it first, or use another data directory", owner(.holder))]
+    #[error("another doorstep process{} holds the store in {path}; stop it first, or use another data directory", owner(*.holder))]
     InUse {
         /// The data directory.
         path: PathBuf,
@@ -93,7 +93,7 @@ impl OpenError {
     }
 }
 
-fn owner(holder: &Option<u32>) -> String {
+fn owner(holder: Option<u32>) -> String {
     holder.map(|pid| format!(" (process {pid})")).unwrap_or_default()
 }
 

@@ -63,7 +63,7 @@ async fn the_same_key_twice_in_a_request_is_a_duplicate_of_the_first() {
 async fn an_expired_key_is_as_good_as_none() {
     let fixture = Fixture::new().await;
     fixture.append(vec![fixture.keyed("k", "a")]).await.unwrap();
-    fixture.clock.advance(Duration::from_secs(3600) - Duration::from_micros(1));
+    fixture.clock.advance(Duration::from_hours(1) - Duration::from_micros(1));
     assert!(matches!(fixture.append(vec![fixture.keyed("k", "a")]).await.unwrap()[0], Appended::Duplicate { .. }));
     fixture.clock.advance(Duration::from_micros(1));
     let second = fixture.keyed("k", "b");

@@ -7,7 +7,7 @@ use domain::{PrincipalId, StoreError, Timestamp};
 
 use crate::support::{Fixture, START, tenant};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 fn entry(at: Timestamp, actor: Option<&str>, action: &str, decision: AuditDecision) -> AuditEntry {
     let actor = actor.map(|id| PrincipalId::parse(id).unwrap());

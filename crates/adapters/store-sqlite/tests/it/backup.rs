@@ -174,6 +174,9 @@ async fn a_restore_refuses_a_running_and_an_existing_store() {
     assert_eq!(page(&open(fixture.dir.path())).await.events.len(), 3);
 }
 
+/// A name, and what is done to the file.
+type Damage = (&'static str, fn(&Path));
+
 #[tokio::test]
 async fn a_damaged_backup_is_refused_and_the_present_store_stays() {
     let fixture = Fixture::new().await;
@@ -182,7 +185,7 @@ async fn a_damaged_backup_is_refused_and_the_present_store_stays() {
     fixture.store.backup(&place.at("backup")).await.unwrap();
     fixture.fill(1).await;
     fixture.store.close().await;
-    let damages: [(&str, fn(&Path)); 5] = [
+    let damages: [Damage; 5] = [
         ("a damaged row", |path| {
             Connection::open(path).unwrap().execute("UPDATE event_log SET body = '\"x\"}' WHERE position & 0xff = 7", []).unwrap();
         }),

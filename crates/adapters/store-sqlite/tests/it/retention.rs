@@ -7,7 +7,7 @@ use sync::{LogStore, Retired};
 
 use crate::support::{Fixture, new_seq, seq, tenant};
 
-const MINUTE: Duration = Duration::from_secs(60);
+const MINUTE: Duration = Duration::from_mins(1);
 
 /// Five events, a minute apart.
 async fn five() -> Fixture {
@@ -122,7 +122,7 @@ async fn expired_keys_are_removed_oldest_first_and_bounded() {
         fixture.append(vec![fixture.keyed(key, key)]).await.unwrap();
         fixture.clock.advance(MINUTE);
     }
-    let hour_later = fixture.now().plus(Duration::from_secs(3600)).minus(MINUTE);
+    let hour_later = fixture.now().plus(Duration::from_hours(1)).minus(MINUTE);
     // `c` expires at exactly that moment: not before it.
     assert_eq!(fixture.store.expire_keys(hour_later, 1).await, Ok(1));
     assert_eq!(fixture.store.expire_keys(hour_later, 10).await, Ok(1));

@@ -190,7 +190,7 @@ impl Fixture {
         for (slot, byte) in body_hash.iter_mut().zip(text.bytes()) {
             *slot = byte;
         }
-        let expires_at = self.now().plus(Duration::from_secs(3600));
+        let expires_at = self.now().plus(Duration::from_hours(1));
         let deduplication = Deduplication { key: DeduplicationKey::parse(key).unwrap(), body_hash, expires_at };
         Publication { deduplication: Some(deduplication), ..self.event(text) }
     }

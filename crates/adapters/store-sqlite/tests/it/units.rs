@@ -137,12 +137,11 @@ async fn what_a_failed_unit_knew_of_a_log_is_forgotten_with_it() {
         .admin(move |tx| {
             let mut made = created.clone();
             made.id = tenant("made");
-            let (acme, event) = (tenant("acme"), None::<domain::Publication>);
+            let acme = tenant("acme");
             Box::pin(async move {
                 tx.create_tenant(&made).await?;
                 assert_eq!(tx.head(&made.id).await?, seq(0));
                 tx.set_tenant_state(&acme, TenantState::Suspended).await?;
-                drop(event);
                 Err(StoreError::Conflict("on purpose"))
             })
         })
