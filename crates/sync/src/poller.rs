@@ -1,29 +1,46 @@
 //! The one task per process that asks the store for the heads of all live tenants, and lets idle tails go.
 
+use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use domain::StoreError;
 use tokio::time::{Instant, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 
 use crate::Logs;
 use crate::shared::Shared;
 
-/// When the heads were last polled successfully.
+/// When the heads were last polled successfully, and whether the last poll failed.
 #[derive(Debug)]
-pub(crate) struct LastPoll(Mutex<Instant>);
+pub(crate) struct LastPoll(Mutex<(Instant, bool)>);
 
 impl LastPoll {
     pub(crate) fn now() -> Self {
-        Self(Mutex::new(Instant::now()))
+        Self(Mutex::new((Instant::now(), false)))
     }
 
     pub(crate) fn age(&self) -> Duration {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        self.with(|last| last.0.elapsed())
     }
 
-    fn set(&self) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    fn succeeded(&self) {
+        let had_failed = self.with(|last| std::mem::replace(last, (Instant::now(), false)).1);
+        if had_failed {
+            tracing::info!("the heads of the live logs are polled again");
+        }
+    }
+
+    /// A store that is away for long is told of once.
+    fn failed(&self, error: &StoreError) {
+        let had_failed = self.with(|last| std::mem::replace(&mut last.1, true));
+        if !had_failed {
+            tracing::warn!(error = %error, "the heads of the live logs cannot be polled");
+        }
+    }
+
+    fn with<T>(&self, act: impl FnOnce(&mut (Instant, bool)) -> T) -> T {
+        act(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
@@ -61,11 +78,10 @@ async fn poll(logs: &Logs) {
     if !tenants.is_empty() {
         metrics.polls.increment();
         let heads = match parts.store.heads(&tenants).await {
-            Ok(heads) => heads.into_iter().collect::<std::collections::HashMap<_, _>>(),
+            Ok(heads) => heads.into_iter().collect::<HashMap<_, _>>(),
             Err(error) => {
                 metrics.poll_failures.increment();
-                tracing::warn!(error = %error, tenants = tenants.len(), "polling the heads of the live logs failed");
-                return;
+                return logs.polled.failed(&error);
             }
         };
         for (tail, position) in tails.iter().zip(positions) {
@@ -75,7 +91,7 @@ async fn poll(logs: &Logs) {
             }
         }
     }
-    logs.polled.set();
+    logs.polled.succeeded();
 }
 
 /// Every ring gets an equal part of `sync.ring_total_bytes`, and at most `sync.ring_max_bytes`.

@@ -97,21 +97,31 @@ async fn repeat<T, F: Future<Output = Result<T, StoreError>>>(
     step: &'static str,
     mut act: impl FnMut() -> F,
 ) -> Result<T, Ended> {
-    let metrics = &shared.parts.metrics;
-    let mut pause = FIRST_PAUSE.min(shared.parts.settings.backoff_cap);
+    let cap = shared.parts.settings.backoff_cap;
+    let mut pause = FIRST_PAUSE.min(cap);
+    let mut failures = 0_u64;
     loop {
         match act().await {
-            Ok(done) => return Ok(done),
+            Ok(done) => {
+                if failures > 0 {
+                    tracing::info!(tenant.id = %shared.tenant, step, failures, "the tail goes on");
+                }
+                return Ok(done);
+            }
             Err(StoreError::TenantInactive) => return Err(Ended),
             Err(error) => {
-                metrics.tail_retries.increment();
-                tracing::warn!(tenant.id = %shared.tenant, step, error = %error, pause_ms = pause.as_millis() as u64, "the tail will repeat a step that failed");
+                // A store that is away for long is told of once.
+                if failures == 0 {
+                    tracing::warn!(tenant.id = %shared.tenant, step, error = %error, "the tail repeats a step that failed");
+                }
+                failures += 1;
+                shared.parts.metrics.tail_retries.increment();
             }
         }
         let stalled = Stalled::begin(shared);
         tokio::time::sleep(pause).await;
         drop(stalled);
-        pause = pause.saturating_mul(2).min(shared.parts.settings.backoff_cap);
+        pause = pause.saturating_mul(2).min(cap);
     }
 }
 
