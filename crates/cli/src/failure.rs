@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use client::{ClientError, ConsumerError, InvalidOptions};
+use client::{ClientError, ConsumerError, InvalidOptions, told};
 use protocol::ProblemCode;
 use thiserror::Error;
 
@@ -16,7 +16,7 @@ pub(crate) enum Failure {
     #[error("{0}")]
     Configuration(String),
     /// The server refused, or could not be asked.
-    #[error("{}", with_sources(.0))]
+    #[error("{}", told(.0))]
     Client(#[from] ClientError),
     /// Something else went wrong.
     #[error("{0}")]
@@ -60,7 +60,7 @@ impl Failure {
     pub(crate) fn hint(&self) -> Option<&'static str> {
         let Self::Client(error) = self else { return None };
         match (error, error.code()) {
-            (ClientError::Unreachable(_), _) => {
+            (ClientError::Unreachable { .. }, _) => {
                 Some("is it running there? --url, DOORSTEP_URL or the configuration file name another server")
             }
             (_, Some(ProblemCode::Unauthenticated)) => Some("check the token: --token-file, DOORSTEP_TOKEN or the configuration file"),
@@ -71,7 +71,7 @@ impl Failure {
 
 impl From<InvalidOptions> for Failure {
     fn from(error: InvalidOptions) -> Self {
-        Self::Configuration(with_sources(&error))
+        Self::Configuration(told(&error))
     }
 }
 
@@ -80,23 +80,9 @@ impl From<ConsumerError> for Failure {
         match error {
             ConsumerError::Replaced => Self::Replaced,
             ConsumerError::Refused(error) => Self::Client(error),
-            error => Self::Failed(with_sources(&error)),
+            error => Self::Failed(told(&error)),
         }
     }
-}
-
-/// An error with what caused it, each said once.
-pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let said = cause.to_string();
-        if !text.contains(&said) {
-            text = format!("{text}: {said}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ pub enum InvalidOptions {
 #[non_exhaustive]
 pub enum ClientError {
     /// The server refused. Match `problem.code`; `title` and `detail` are for people.
-    #[error("{}", told(problem))]
+    #[error("{}", refusal(problem))]
     Problem {
         /// The refusal.
         problem: Box<Problem>,
@@ -38,8 +38,14 @@ pub enum ClientError {
         retry_after: Option<Duration>,
     },
     /// No connection could be made: nothing was sent.
-    #[error("the server cannot be reached")]
-    Unreachable(#[source] reqwest::Error),
+    #[error("the server cannot be reached at {address}")]
+    Unreachable {
+        /// Where it was looked for.
+        address: String,
+        /// What happened.
+        #[source]
+        source: reqwest::Error,
+    },
     /// The connection failed afterwards: whether the request took effect is unknown.
     #[error("the connection to the server was lost")]
     Transport(#[source] reqwest::Error),
@@ -108,7 +114,7 @@ impl ClientError {
     pub fn retry(&self) -> Retry {
         match self {
             Self::Problem { problem, .. } => retry_of(problem),
-            Self::Unreachable(_) => Retry::Harmless,
+            Self::Unreachable { .. } => Retry::Harmless,
             // What stands between answers 502 to 504 while the server restarts.
             Self::Transport(_) | Self::Timeout { .. } | Self::Unexpected { status: 502..=504, .. } => Retry::IfIdempotent,
             Self::Unexpected { .. } | Self::Decode(_) | Self::Encode(_) | Self::TooLarge { .. } => Retry::Never,
@@ -126,8 +132,18 @@ fn retry_of(problem: &Problem) -> Retry {
     }
 }
 
+/// An error as one line for people: what happened, and what was at the bottom of it. The layers between say nothing more.
+pub fn told(error: &dyn std::error::Error) -> String {
+    let mut bottom = error;
+    while let Some(source) = bottom.source() {
+        bottom = source;
+    }
+    let (text, cause) = (error.to_string(), bottom.to_string());
+    if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+}
+
 /// A refusal as one line: what, where, and the identity under which the server has logged it.
-fn told(problem: &Problem) -> String {
+fn refusal(problem: &Problem) -> String {
     let mut text = problem.detail.clone();
     if text.is_empty() {
         text.clone_from(&problem.title);
@@ -146,9 +162,9 @@ fn told(problem: &Problem) -> String {
 mod tests {
     use protocol::{Problem, ProblemCode, Reason};
 
-    use super::{ClientError, Retry};
+    use super::{ClientError, Retry, told};
 
-    fn refusal(problem: Problem) -> ClientError {
+    fn refused(problem: Problem) -> ClientError {
         ClientError::Problem { problem: Box::new(problem), retry_after: None }
     }
 
@@ -156,12 +172,23 @@ mod tests {
     fn a_refusal_reads_as_one_line_with_code_place_and_request() {
         let problem =
             Problem::new(ProblemCode::Forbidden, "agents only", "req-1").with_pointer("/x").with_reason(Reason::SubjectKindNotAllowed);
-        assert_eq!(refusal(problem).to_string(), "agents only (at /x) [forbidden, subject_kind_not_allowed, request req-1]");
+        assert_eq!(refused(problem).to_string(), "agents only (at /x) [forbidden, subject_kind_not_allowed, request req-1]");
+    }
+
+    #[test]
+    fn an_error_is_told_with_its_first_cause() {
+        #[derive(Debug, thiserror::Error)]
+        #[error("{0}")]
+        struct Layer(&'static str, #[source] Option<Box<Layer>>);
+
+        let layered = Layer("not reached", Some(Box::new(Layer("noise", Some(Box::new(Layer("refused", None)))))));
+        assert_eq!(told(&layered), "not reached: refused");
+        assert_eq!(told(&Layer("refused by all", Some(Box::new(Layer("refused", None))))), "refused by all");
     }
 
     #[test]
     fn only_what_had_no_effect_is_harmless_to_repeat() {
-        let retry = |code| refusal(Problem::new(code, "x", "r")).retry();
+        let retry = |code| refused(Problem::new(code, "x", "r")).retry();
         assert_eq!(retry(ProblemCode::Overloaded), Retry::Harmless);
         assert_eq!(retry(ProblemCode::InDoubt), Retry::IfIdempotent);
         assert_eq!(retry(ProblemCode::ValidationFailed), Retry::Never);

@@ -37,7 +37,7 @@ pub use domain::{
     ChannelId, ChannelRef, Clock, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, Seq, SpaceId,
     SyncEpoch, SystemClock, TenantId, Timestamp, TokenId,
 };
-pub use error::{ClientError, InvalidOptions, Retry};
+pub use error::{ClientError, InvalidOptions, Retry, told};
 pub use options::ClientOptions;
 pub use reader::EventReader;
 pub use rest::{AuditFilter, Health, PageRequest, fresh_deduplication_key};

@@ -93,7 +93,7 @@ impl Transport {
     async fn exchange(&self, call: Call) -> Result<(StatusCode, Bytes), ClientError> {
         let waited = call.timeout;
         let work = async {
-            let response = Self::request(&self.rest, call).send().await.map_err(|error| failure(error, waited))?;
+            let response = Self::request(&self.rest, call).send().await.map_err(|error| self.failure(error, waited))?;
             let status = response.status();
             if !status.is_success() {
                 return Err(self.refusal(response).await);
@@ -108,7 +108,7 @@ impl Transport {
         let call = self.call(Method::GET, &["v1", "gateway"]);
         let waited = call.timeout;
         let work = async {
-            let response = Self::request(&self.upgrade, call).headers(headers).send().await.map_err(|error| failure(error, waited))?;
+            let response = Self::request(&self.upgrade, call).headers(headers).send().await.map_err(|error| self.failure(error, waited))?;
             match response.status() {
                 StatusCode::SWITCHING_PROTOCOLS => Ok(response),
                 status if status.is_success() => {
@@ -129,6 +129,17 @@ impl Transport {
             request = request.header("idempotency-key", key);
         }
         request
+    }
+
+    fn failure(&self, error: reqwest::Error, waited: Duration) -> ClientError {
+        let source = error.without_url();
+        if source.is_connect() {
+            ClientError::Unreachable { address: self.address.to_string(), source }
+        } else if source.is_timeout() {
+            ClientError::Timeout { waited }
+        } else {
+            ClientError::Transport(source)
+        }
     }
 
     /// Reads a body up to the bound, also when the server names no length or a wrong one.
@@ -221,16 +232,4 @@ fn tls(address: &Address) -> Result<rustls::ClientConfig, InvalidOptions> {
         return Ok(builder.with_platform_verifier().map_err(InvalidOptions::Tls)?.with_no_client_auth());
     }
     Ok(builder.with_root_certificates(rustls::RootCertStore::empty()).with_no_client_auth())
-}
-
-fn failure(error: reqwest::Error, waited: Duration) -> ClientError {
-    // The address is known to the caller; without it the message stays short.
-    let error = error.without_url();
-    if error.is_connect() {
-        ClientError::Unreachable(error)
-    } else if error.is_timeout() {
-        ClientError::Timeout { waited }
-    } else {
-        ClientError::Transport(error)
-    }
 }

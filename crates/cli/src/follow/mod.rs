@@ -199,13 +199,16 @@ impl Following<'_> {
         block.push(b'\n');
     }
 
-    /// Runs the command until the event is done with. `false` when the command was killed.
+    /// Runs the command until the event is done with. `false` when stopping was asked for before that.
     async fn execute(&mut self, command: &str, delivery: &Delivery) -> Result<bool, Failure> {
         let mut backoff = Backoff::new(BackoffOptions { base: Duration::from_secs(1), ..BackoffOptions::default() });
         loop {
             let why = match exec::run(command, delivery, &mut self.stop).await? {
                 Ran::Success => break,
-                Ran::Killed => return Ok(false),
+                Ran::Killed => {
+                    let text = format!("the command was killed; event {} (seq {}) comes again", delivery.event.id, delivery.seq());
+                    return Err(Failure::Failed(text));
+                }
                 Ran::Failure(why) => why,
             };
             let text = format!("the command {why} for event {} (seq {})", delivery.event.id, delivery.seq());

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::Args;
-use client::{Client, ClientError, DeduplicationKey, fresh_deduplication_key};
+use client::{Client, ClientError, DeduplicationKey, fresh_deduplication_key, told};
 use protocol::EventInput;
 use tokio::sync::mpsc;
 use tokio::time::Instant;
@@ -219,10 +219,10 @@ impl Publishing<'_> {
         while let Some(mut items) = waiting.pop_front() {
             let lines: Vec<usize> = items.iter().map(|item| item.line).collect();
             let events: Vec<EventInput> = items.iter().map(|item| item.event.clone()).collect();
-            let (session, told) = (self.session, &mut self.waiting_told);
+            let (session, waiting_told) = (self.session, &mut self.waiting_told);
             let sent = send(&self.client, &events, RetryFor(self.arguments.retry_for), |error, _| {
-                if !std::mem::replace(told, true) {
-                    session.note(&format!("{}; trying again", crate::failure::with_sources(error)));
+                if !std::mem::replace(waiting_told, true) {
+                    session.note(&format!("{}; trying again", told(error)));
                 }
             });
             match sent.await {
@@ -271,7 +271,7 @@ impl Publishing<'_> {
     fn not_sent(&self, NotSent { error, in_doubt }: NotSent, lines: &[usize]) -> Failure {
         let place = event_of(&error).and_then(|index| lines.get(index));
         let place = place.filter(|_| self.arguments.one.event().is_ok_and(|one| one.is_none()));
-        let mut text = crate::failure::with_sources(&error);
+        let mut text = told(&error);
         if let Some(line) = place {
             text = format!("the event on line {line}: {text}");
         }

@@ -28,6 +28,8 @@ const MAX_BEATS: usize = 64;
 pub(super) enum Outcome {
     /// It ended.
     Ended(End),
+    /// It is not what the application wants, and never will be.
+    Useless(ConsumerError),
     /// A reader has to read pages first.
     TooFarBehind,
 }
@@ -82,7 +84,7 @@ impl<'a> Drive<'a> {
                     self.socket.close().await;
                 }
             }
-            Outcome::TooFarBehind => self.socket.close().await,
+            Outcome::TooFarBehind | Outcome::Useless(_) => self.socket.close().await,
             Outcome::Ended(_) => {}
         }
         outcome

@@ -21,6 +21,14 @@ pub enum ConsumerError {
     /// The server has refused the connection or poll for good, for example because the token is not valid. Terminal.
     #[error("the server has refused the consumer")]
     Refused(#[source] ClientError),
+    /// The token is not an agent's: people and apps have no consumers and read with a cursor of their own. Terminal.
+    #[error("the token belongs to {kind} {id}; only agents have consumers")]
+    NotAnAgent {
+        /// The kind of principal that it belongs to.
+        kind: String,
+        /// The principal.
+        id: domain::PrincipalId,
+    },
     /// Events were missed: the position could not be served and delivery goes on after `head_seq`. Read the current state afresh.
     #[error("events were missed ({reason}): delivery goes on after {head_seq}", reason = reason_word(*reason))]
     ResyncRequired {
@@ -51,7 +59,7 @@ pub enum ConsumerError {
 impl ConsumerError {
     /// Whether nothing comes after it.
     pub fn is_terminal(&self) -> bool {
-        matches!(self, Self::Replaced | Self::Closed { .. } | Self::Refused(_) | Self::Unreadable { .. })
+        !matches!(self, Self::ResyncRequired { .. } | Self::OpRefused(_) | Self::Unconfirmed { .. })
     }
 
     /// The code of a refusal, when it is one.

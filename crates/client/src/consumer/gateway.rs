@@ -99,6 +99,7 @@ impl Engine {
             let next = match self.connection().await {
                 Outcome::Ended(end) => self.judge(end, begun),
                 Outcome::TooFarBehind => self.page().await,
+                Outcome::Useless(error) => Next::Stop(Some(error)),
             };
             match next {
                 Next::Stop(error) => return error.into_iter().for_each(|error| self.shared.notice(error)),
@@ -185,6 +186,11 @@ impl Engine {
                 ServerFrame::Hello(Hello { heartbeat_interval_ms, .. }) => {
                     interval = Some(Duration::from_millis(heartbeat_interval_ms.max(1)));
                     socket.send(&self.greeting()).await?;
+                }
+                ServerFrame::Ready(Ready { consumer: None, principal, .. }) if self.subject == Subject::Consumer => {
+                    socket.close().await;
+                    let (kind, id) = (principal.kind.to_string(), principal.id);
+                    return Err(Outcome::Useless(ConsumerError::NotAnAgent { kind, id }));
                 }
                 ServerFrame::Ready(ready) => {
                     self.ready(&ready);

@@ -9,6 +9,7 @@ use protocol::{CloseCode, Reconnect};
 use super::error::ConsumerError;
 use super::options::ConsumerOptions;
 use crate::backoff::jitter;
+use crate::error::told;
 use crate::{Backoff, ClientError, Retry};
 
 /// How a connection was begun.
@@ -67,7 +68,7 @@ pub(crate) fn refused(error: ClientError, backoff: &mut Backoff) -> Next {
         return Next::Stop(Some(ConsumerError::Refused(error)));
     }
     let pause = backoff.next_pause().max(error.retry_after().unwrap_or_default());
-    Next::Again { pause, resume: true, cause: with_sources(&error) }
+    Next::Again { pause, resume: true, cause: told(&error) }
 }
 
 fn closed(number: Option<u16>, begun: Begun, backoff: &mut Backoff, options: &ConsumerOptions) -> Next {
@@ -89,20 +90,6 @@ fn closed(number: Option<u16>, begun: Begun, backoff: &mut Backoff, options: &Co
         // Whoever answers next is another process, which knows no session of this one.
         (Reconnect::Jittered, _) => again(jitter(options.drain_spread), false),
     }
-}
-
-/// An error with what caused it, as one line.
-pub(crate) fn with_sources(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 #[cfg(test)]

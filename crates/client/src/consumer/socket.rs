@@ -16,8 +16,9 @@ use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
 use tokio_tungstenite::tungstenite::protocol::frame::coding::CloseCode as WireCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message, Role, WebSocketConfig};
 
-use super::judge::{End, with_sources};
+use super::judge::End;
 use crate::ClientError;
+use crate::error::told;
 use crate::transport::Transport;
 
 /// How long a frame may take to leave. Frames of a client are small: a peer that takes none for so long is gone.
@@ -53,7 +54,7 @@ impl Socket {
             let detail = "not a WebSocket handshake".to_owned();
             return Err(End::Refused(ClientError::Unexpected { status: response.status().as_u16(), detail }));
         }
-        let stream = response.upgrade().await.map_err(|error| End::Lost(with_sources(&error.without_url())))?;
+        let stream = response.upgrade().await.map_err(|error| End::Lost(told(&error.without_url())))?;
         let max = Some(transport.options().max_frame_bytes);
         let config = WebSocketConfig::default()
             .read_buffer_size(READ_BUFFER)
@@ -135,7 +136,7 @@ fn end_of(error: &Error) -> End {
             End::Unreadable(format!("a frame of {size} bytes; this client reads at most {max_size}"))
         }
         Error::Capacity(_) | Error::Protocol(_) | Error::Utf8(_) => End::Unreadable(error.to_string()),
-        _ => End::Lost(error.to_string()),
+        _ => End::Lost(told(error)),
     }
 }
 

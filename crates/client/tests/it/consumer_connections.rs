@@ -95,6 +95,20 @@ async fn every_close_that_no_new_connection_changes_is_terminal() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_not_an_agents_ends_the_stream() {
+    let gateway = Gateway::bind().await;
+    let mut consumer = client_of(gateway.address).consumer(quick()).connect();
+    let (mut peer, _) = gateway.greeted().await;
+    let mut frame = with(ready(0), "principal", json!({"kind": "app", "id": "producer"}));
+    frame.as_object_mut().unwrap().remove("consumer");
+    peer.say(frame).await;
+    assert!(peer.hear_or_end().await.is_none());
+    let error = error(&mut consumer).await;
+    assert!(error.is_terminal() && error.to_string().contains("app producer"), "{error}");
+    assert!(within(consumer.next()).await.is_none());
+}
+
+#[tokio::test]
 async fn a_refused_credential_ends_the_stream_with_the_problem() {
     let gateway = Gateway::bind().await;
     let mut consumer = client_of(gateway.address).consumer(quick()).connect();

@@ -139,7 +139,7 @@ async fn a_server_that_is_not_there_had_no_effect() {
         listener.local_addr().unwrap()
     };
     let error = me(&client_of(address)).await.unwrap_err();
-    assert!(matches!(error, ClientError::Unreachable(_)), "{error}");
+    assert!(matches!(error, ClientError::Unreachable { .. }), "{error}");
     assert_eq!(error.retry(), Retry::Harmless);
 }
 
