@@ -47,6 +47,17 @@ async fn the_key_is_taken_at_scheduling_and_freed_by_cancelling() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_key_is_remembered_for_the_window_from_when_the_event_is_due() {
+    let world = World::new().await;
+    let window = world.parts.settings.deduplication_window;
+    world.publish(vec![keyed(1, "a"), world.later(keyed(2, "b"), HOUR)]).await.unwrap();
+    let state = world.store.state.lock().unwrap().clone();
+    let expiry = |publication: &domain::Publication| publication.deduplication.clone().unwrap().expires_at;
+    assert_eq!(expiry(&state.log[0].1), world.now().plus(window));
+    assert_eq!(expiry(&state.scheduled[0].1.schedule.publication), world.now().plus(HOUR).plus(window));
+}
+
+#[tokio::test(start_paused = true)]
 async fn the_second_of_two_equal_keys_is_the_repeat_whatever_waits() {
     let world = World::new().await;
     let later = world.later(keyed(1, "k"), HOUR);
