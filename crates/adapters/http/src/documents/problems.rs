@@ -17,11 +17,12 @@ pub(super) const PROBLEM_CODES: &str = "x-problem-codes";
 /// What every operation can answer: an unknown parameter, a credential in the address, a fault of ours.
 const EVERY: [ProblemCode; 2] = [ProblemCode::ValidationFailed, ProblemCode::Internal];
 /// What every operation with a caller can answer: its credential is read from the store.
-const WITH_CALLER: [ProblemCode; 3] = [ProblemCode::Unauthenticated, ProblemCode::Forbidden, ProblemCode::Unavailable];
+const WITH_CALLER: [ProblemCode; 4] =
+    [ProblemCode::Unauthenticated, ProblemCode::Forbidden, ProblemCode::Overloaded, ProblemCode::Unavailable];
 /// What every operation with a body can answer.
 const WITH_BODY: [ProblemCode; 3] = [ProblemCode::PayloadTooLarge, ProblemCode::UnsupportedMediaType, ProblemCode::RequestTimeout];
 /// What every operation that writes can answer.
-pub(crate) const WRITING: [ProblemCode; 3] = [ProblemCode::Overloaded, ProblemCode::StorageFull, ProblemCode::InDoubt];
+pub(crate) const WRITING: [ProblemCode; 2] = [ProblemCode::StorageFull, ProblemCode::InDoubt];
 
 /// Refusals by the name under which operations refer to them: many operations share the same few.
 pub(super) type Refusals = BTreeMap<String, RefOr<Response>>;

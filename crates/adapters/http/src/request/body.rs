@@ -22,6 +22,9 @@ const DRAINED_BYTES: usize = 32 * 1024 * 1024;
 /// And for this long at most.
 const DRAINED_FOR: Duration = Duration::from_secs(2);
 
+/// At most this much is set aside for a body because of its announced length alone.
+const RESERVED_BYTES: usize = 256 * 1024;
+
 /// The media types that operations read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MediaType {
@@ -64,7 +67,8 @@ pub(crate) async fn read_body(body: Body, limit: usize, patience: Duration) -> R
 }
 
 async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
-    if body.size_hint().lower() > limit as u64 {
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(usize::MAX);
+    if announced > limit {
         return Err(too_large(body, limit).await);
     }
     let mut first = Bytes::new();
@@ -76,6 +80,10 @@ async fn collect(mut body: Body, limit: usize) -> Result<Bytes, Refusal> {
         if joined.is_empty() && first.is_empty() {
             first = data;
         } else {
+            if joined.is_empty() {
+                // Only now: what a lone piece needs is there already, and who announces much has sent little yet.
+                joined.reserve_exact(announced.min(RESERVED_BYTES).max(first.len() + data.len()));
+            }
             joined.extend_from_slice(&std::mem::take(&mut first));
             joined.extend_from_slice(&data);
         }

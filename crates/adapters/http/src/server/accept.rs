@@ -32,6 +32,9 @@ use crate::metrics::HttpMetrics;
 /// How long accepting pauses when the system has no room for another socket.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What a connection may buffer in either direction at most; it begins with far less.
+const BUFFER_BYTES: usize = 64 * 1024;
+
 /// From where a request came; present on requests that ask for an upgrade.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct RemoteAddress(pub(crate) SocketAddr);
@@ -124,7 +127,8 @@ impl Host {
         let stream = TokioIo::new(WatchedStream::new(socket, Arc::clone(&watch)));
         let answering = Answering { router: self.router.clone(), watch: Arc::clone(&watch), open: Arc::new(open), remote };
         let connection = http1::Builder::new()
-            .max_buf_size(self.max_header_bytes.max(8 * 1024))
+            .max_buf_size(self.max_header_bytes.max(BUFFER_BYTES))
+            .max_header_size(self.max_header_bytes)
             .header_read_timeout(None)
             .keep_alive(true)
             .serve_connection(stream, answering)

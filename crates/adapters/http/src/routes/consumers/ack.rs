@@ -24,7 +24,7 @@ use crate::services::ApiState;
     extensions(
         ("x-action" = json!(Action::AgentEventsConsume.name())),
         ("x-problem-codes" = json!([
-            ProblemCode::NotFound, ProblemCode::ResyncRequired, ProblemCode::Overloaded, ProblemCode::StorageFull, ProblemCode::InDoubt
+            ProblemCode::NotFound, ProblemCode::ResyncRequired, ProblemCode::StorageFull, ProblemCode::InDoubt
         ])),
     )
 )]

@@ -39,8 +39,7 @@ use crate::services::ApiState;
     extensions(
         ("x-action" = json!(Action::AgentEventsConsume.name())),
         ("x-problem-codes" = json!([
-            ProblemCode::LimitReached, ProblemCode::ResyncRequired, ProblemCode::RateLimited, ProblemCode::Overloaded, ProblemCode::StorageFull,
-            ProblemCode::InDoubt
+            ProblemCode::LimitReached, ProblemCode::ResyncRequired, ProblemCode::StateConflict, ProblemCode::RateLimited, ProblemCode::StorageFull, ProblemCode::InDoubt
         ])),
     )
 )]

@@ -36,7 +36,7 @@ const LAST_EVENT_ID: &str = "last-event-id";
     )),
     extensions(
         ("x-action" = json!(Action::EventsRead.name())),
-        ("x-problem-codes" = json!([ProblemCode::RateLimited, ProblemCode::ResyncRequired]))
+        ("x-problem-codes" = json!([ProblemCode::RateLimited]))
     )
 )]
 pub(crate) async fn stream_events(

@@ -7,6 +7,7 @@ use axum::response::Response;
 use protocol::ProblemCode;
 use protocol::admin::{BackupReport, BackupRequest};
 
+use crate::documents::WRITING;
 use crate::refusal::Refusal;
 use crate::request::{Authenticated, Query, parse_json};
 use crate::routes::reply;
@@ -22,7 +23,7 @@ use crate::services::{ApiState, BackupError};
     responses((status = 201, description = "The backup is there.", body = BackupReport)),
     extensions(
         ("x-action" = json!(Action::AdminBackup.name())),
-        ("x-problem-codes" = json!([ProblemCode::StateConflict, ProblemCode::StorageFull])),
+        ("x-problem-codes" = json!([[ProblemCode::StateConflict].as_slice(), &WRITING].concat())),
     )
 )]
 pub(crate) async fn create_backup(
