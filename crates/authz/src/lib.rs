@@ -28,7 +28,7 @@ pub use admission::Admission;
 pub use authorizer::{Authorizer, DEFAULT_TENANT};
 pub use caller::{AuthenticationError, Caller, Denied, DeniedReason, Standing};
 pub use change::{ACCESS_CHANGED, AGENT_UPDATED, AccessChange, Change};
-pub use metrics::{Counter, Metrics};
+pub use metrics::Metrics;
 pub use principal::{
     Channel, Credential, Grant, Permission, Principal, PrincipalKind, Resource, Rights, Role, Space, Tenant, TenantState, TokenRecord,
 };

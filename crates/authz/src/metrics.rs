@@ -1,25 +1,6 @@
 //! What this module counts. Rendering is not its business.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A counter that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    pub(crate) fn add(&self, more: u64) {
-        self.0.fetch_add(more, Ordering::Relaxed);
-    }
-
-    pub(crate) fn increment(&self) {
-        self.add(1);
-    }
-
-    /// The count since the start of the process.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-}
+use domain::Counter;
 
 /// Counters since the start of the process.
 #[derive(Debug, Default)]

@@ -7,6 +7,7 @@ mod envelope;
 mod event;
 mod ids;
 mod json;
+mod measure;
 mod publication;
 mod seq;
 mod store_error;
@@ -21,6 +22,7 @@ pub use ids::{
     SyncEpoch, TenantId, TokenId,
 };
 pub use json::{JsonTextError, check_json_text};
+pub use measure::{Counter, Gauge, Latency};
 pub use publication::{Appended, BodyHash, Deduplication, Publication};
 pub use seq::Seq;
 pub use store_error::StoreError;

@@ -22,7 +22,7 @@ use crate::runner::{End, Runner};
 use crate::saver::Saver;
 use crate::takeover::Stripes;
 use crate::waiters::Waiters;
-use crate::{Connection, DeliveryHook, Metrics, Settings, WindowLimits};
+use crate::{Backlog, Connection, DeliveryHook, Metrics, Settings, WindowLimits};
 
 /// What the engine is made of.
 #[expect(missing_debug_implementations, reason = "ports have no debug form")]
@@ -232,6 +232,11 @@ impl Gateway {
     /// The settings, e.g. for the transport's `gateway.max_frame_bytes`.
     pub fn settings(&self) -> &Settings {
         &self.settings
+    }
+
+    /// How far the connected consumers are behind. Walks over the sessions: for a scrape, not for a hot path.
+    pub fn backlog(&self) -> Backlog {
+        self.registry.backlog(Instant::now())
     }
 
     /// What was counted.

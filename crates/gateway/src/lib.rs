@@ -26,7 +26,7 @@ pub use connection::{Connection, Incoming, PeerGone};
 pub use feed::Feed;
 pub use gateway::{Gateway, Parts};
 pub use hook::{DeliveryHook, PassDelivery, Preparation, Verdict};
-pub use metrics::{Counter, Gauge, Metrics};
+pub use metrics::{Backlog, Metrics};
 pub use reader::{EventReader, EventStream, PageRequest, ReadError, StreamItem, StreamStart};
 pub use resync::Resync;
 pub use settings::Settings;

@@ -1,50 +1,20 @@
 //! Counters of delivery, for whoever renders them. Knows no metrics library.
 
+use domain::{Counter, Gauge, Latency};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use protocol::{CloseCode, Vocabulary};
 
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The present value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn increment(&self) {
-        self.add(1);
-    }
-}
-
-/// A number that goes up and down.
-#[derive(Debug, Default)]
-pub struct Gauge(AtomicU64);
-
-impl Gauge {
-    /// The present value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn up(&self) -> u64 {
-        self.0.fetch_add(1, Ordering::Relaxed) + 1
-    }
-
-    pub(crate) fn down(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn set(&self, value: u64) {
-        self.0.store(value, Ordering::Relaxed);
-    }
+/// How far the connected consumers of this process are behind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Events between what each has acknowledged and the head that it has seen, all together.
+    pub events: u64,
+    /// The same of the one that is furthest behind.
+    pub most: u64,
+    /// How long the oldest dispatch is waiting for its acknowledgement.
+    pub oldest_unacked: Option<Duration>,
 }
 
 /// Counts something in a gauge for as long as it lives.
@@ -106,6 +76,10 @@ pub struct Metrics {
     pub resyncs: Counter,
     /// Frames refused with an `error` or a close.
     pub frames_refused: Counter,
+    /// From an event's acceptance to its first dispatch to a consumer that was connected then; the oldest event of each batch.
+    pub dispatch_latency: Latency,
+    /// From the oldest dispatch that an acknowledgement covers to the acknowledgement.
+    pub ack_latency: Latency,
     closes: Vec<Counter>,
 }
 
@@ -130,6 +104,8 @@ impl Default for Metrics {
             resumes: Counter::default(),
             resyncs: Counter::default(),
             frames_refused: Counter::default(),
+            dispatch_latency: Latency::default(),
+            ack_latency: Latency::default(),
             closes: CloseCode::all().iter().map(|_| Counter::default()).collect(),
         }
     }

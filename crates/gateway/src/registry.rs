@@ -8,8 +8,8 @@ use agents::ConsumerKey;
 use domain::SessionId;
 use tokio::time::Instant;
 
-use crate::Metrics;
 use crate::session::{Link, Owner, Session};
+use crate::{Backlog, Metrics};
 
 /// Bounds of the registry.
 #[derive(Clone, Copy, Debug)]
@@ -226,6 +226,18 @@ impl Registry {
                 inner.remove(id);
             }
         });
+    }
+
+    /// How far the attached consumers are behind.
+    pub(crate) fn backlog(&self, now: Instant) -> Backlog {
+        self.with(|inner| {
+            let attached = inner.sessions.values().filter(|entry| entry.session.key().is_some() && entry.link().is_some());
+            attached.fold(Backlog::default(), |sum, entry| {
+                let behind = entry.session.backlog();
+                let waiting = entry.session.oldest_sent().map(|sent| now.saturating_duration_since(sent));
+                Backlog { events: sum.events + behind, most: sum.most.max(behind), oldest_unacked: sum.oldest_unacked.max(waiting) }
+            })
+        })
     }
 
     fn with<T>(&self, act: impl FnOnce(&mut Inner) -> T) -> T {

@@ -80,6 +80,8 @@ pub(crate) struct Runner<'g> {
     /// When the peer was last heard of.
     heard: Instant,
     ping_at: Instant,
+    /// Events above this were accepted while the peer was connected: how long they take to it is measured.
+    live_after: Seq,
     /// The history was replaced: nothing that is held belongs to it any more.
     is_outdated: bool,
     _slot: Slot,
@@ -106,6 +108,7 @@ impl<'g> Runner<'g> {
             allowance: FrameAllowance::new(gateway.settings.max_frames_per_second, now),
             heard: now,
             ping_at: now + gateway.settings.heartbeat_interval,
+            live_after: log.position(),
             is_outdated: false,
             _slot: slot,
             _counted: counted,
@@ -192,8 +195,9 @@ impl<'g> Runner<'g> {
         if let Track::Consumer(window) = &mut self.track
             && window.ack(self.session.position())
         {
-            self.session.set_in_flight(window.in_flight() > 0);
+            self.session.set_oldest_sent(window.oldest());
         }
+        self.session.see_head(position.seq);
         Ok(position.seq)
     }
 
@@ -237,7 +241,7 @@ impl<'g> Runner<'g> {
         if timeout(self.gateway.settings.write_timeout, save).await.is_err() {
             self.gateway.saver.touch(&self.session);
         }
-        self.session.set_in_flight(false);
+        self.session.set_oldest_sent(None);
         let resumable = !self.is_outdated
             && match end {
                 End::Gone => true,

@@ -2,11 +2,13 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use agents::{ConsumerKey, Holder, Save};
 use domain::{PrincipalId, Seq, SessionId, SyncEpoch, TenantId};
 use protocol::CloseCode;
 use tokio::sync::Notify;
+use tokio::time::Instant;
 
 /// Whose session it is.
 pub(crate) type Owner = (TenantId, PrincipalId);
@@ -65,8 +67,11 @@ pub(crate) struct Session {
     position: AtomicU64,
     /// Consumers: what is known to be stored.
     saved: AtomicU64,
-    /// Something is on its way to the consumer.
-    in_flight: AtomicBool,
+    /// When the oldest event on its way to the consumer was dispatched: microseconds after `since`, plus 1; 0 when nothing is.
+    oldest_sent: AtomicU64,
+    since: Instant,
+    /// The head as the runner saw it last.
+    head: AtomicU64,
     /// It waits for the next tick.
     listed: AtomicBool,
     /// It has ended: nothing of it is saved any more.
@@ -82,7 +87,9 @@ impl Session {
             epoch,
             position: AtomicU64::new(position.get()),
             saved: AtomicU64::new(position.get()),
-            in_flight: AtomicBool::new(false),
+            oldest_sent: AtomicU64::new(0),
+            since: Instant::now(),
+            head: AtomicU64::new(position.get()),
             listed: AtomicBool::new(false),
             retired: AtomicBool::new(false),
         })
@@ -135,12 +142,30 @@ impl Session {
         self.key.is_some() && !self.is_retired() && self.position() > read(&self.saved)
     }
 
-    pub(crate) fn set_in_flight(&self, in_flight: bool) {
-        self.in_flight.store(in_flight, Ordering::SeqCst);
+    /// Notes when the oldest event on its way was dispatched; nothing is on its way without it.
+    pub(crate) fn set_oldest_sent(&self, at: Option<Instant>) {
+        let micros = |at: Instant| u64::try_from(at.saturating_duration_since(self.since).as_micros()).unwrap_or(u64::MAX - 1);
+        self.oldest_sent.store(at.map_or(0, |at| micros(at) + 1), Ordering::SeqCst);
+    }
+
+    /// When the oldest event on its way was dispatched.
+    pub(crate) fn oldest_sent(&self) -> Option<Instant> {
+        let micros = self.oldest_sent.load(Ordering::SeqCst).checked_sub(1)?;
+        self.since.checked_add(Duration::from_micros(micros))
     }
 
     pub(crate) fn has_in_flight(&self) -> bool {
-        self.in_flight.load(Ordering::SeqCst)
+        self.oldest_sent.load(Ordering::SeqCst) != 0
+    }
+
+    /// The runner sees the head of the log.
+    pub(crate) fn see_head(&self, head: Seq) {
+        self.head.store(head.get(), Ordering::Relaxed);
+    }
+
+    /// Events between what is acknowledged and the head.
+    pub(crate) fn backlog(&self) -> u64 {
+        self.head.load(Ordering::Relaxed).saturating_sub(self.position().get())
     }
 
     /// Marks it as waiting for the next tick; answers whether it was not.

@@ -136,9 +136,14 @@ impl DeliveryWindow {
         true
     }
 
+    /// When the oldest event on its way was dispatched.
+    pub fn oldest(&self) -> Option<Instant> {
+        self.in_flight.front().map(|oldest| oldest.at)
+    }
+
     /// When delivery restarts unless an acknowledgement comes: `agent.ack_timeout` after the oldest dispatch on its way.
     pub fn deadline(&self) -> Option<Instant> {
-        self.in_flight.front().map(|oldest| oldest.at + self.limits.ack_timeout)
+        self.oldest().map(|oldest| oldest + self.limits.ack_timeout)
     }
 
     /// Restarts delivery after what is acknowledged, if the deadline has passed by `now`. Answers whether it did.

@@ -14,7 +14,7 @@ mod validate;
 
 pub use error::{Place, PublishError, ScheduleError};
 pub use event::{NewEvent, NewRecipient};
-pub use metrics::{Counter, Metrics};
+pub use metrics::Metrics;
 pub use publish::{IntakeParts, Published, PublishedEvent, Publisher};
 pub use schedule::{Promoter, ScheduleBell, ScheduledPage};
 pub use settings::Settings;

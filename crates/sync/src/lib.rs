@@ -18,7 +18,7 @@ mod tail;
 
 pub use log::{Position, Replaced, TenantLog};
 pub use logs::Logs;
-pub use metrics::{Counter, Gauge, Metrics, RetentionMetrics};
+pub use metrics::{Metrics, RetentionMetrics};
 pub use observer::Observer;
 pub use retention::Retention;
 pub use ring::HotRing;

@@ -95,6 +95,11 @@ impl Logs {
         &self.parts.metrics
     }
 
+    /// The highest position of any log that has a tail here.
+    pub fn highest(&self) -> Seq {
+        self.read(|live| live.values().map(|each| each.shared.seq()).max().unwrap_or_default())
+    }
+
     /// Whether the heads of the live tenants were polled successfully of late: a part of readiness.
     pub fn is_current(&self) -> bool {
         let patience = self.parts.settings.tail_poll_interval.saturating_mul(3).max(Duration::from_secs(5));

@@ -1,44 +1,6 @@
 //! What the log counts, for whoever renders it. Knows no metrics library.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-
-/// A number that only grows.
-#[derive(Debug, Default)]
-pub struct Counter(AtomicU64);
-
-impl Counter {
-    /// The present value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn add(&self, count: u64) {
-        self.0.fetch_add(count, Ordering::Relaxed);
-    }
-
-    pub(crate) fn increment(&self) {
-        self.add(1);
-    }
-}
-
-/// A number that goes up and down.
-#[derive(Debug, Default)]
-pub struct Gauge(AtomicU64);
-
-impl Gauge {
-    /// The present value.
-    pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn up(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
-
-    pub(crate) fn down(&self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
-}
+use domain::{Counter, Gauge};
 
 /// What tails, rings and retention count, over all tenants.
 #[derive(Debug, Default)]

@@ -65,6 +65,7 @@ impl Runner<'_> {
 
     async fn feed_batch<C: Connection>(&mut self, connection: &mut C, now: Instant, held: &mut Option<Job>) -> Result<(), PeerGone> {
         let (mut frames, mut bytes, mut redelivered) = (0, 0, 0);
+        let mut first = None;
         self.keep_page_until = now + PAGE_PATIENCE;
         while frames < self.gateway.settings.outbound_queue_max.max(1) && bytes < BATCH_BYTES {
             let Some(event) = self.page.as_slice().first() else { break };
@@ -73,6 +74,7 @@ impl Runner<'_> {
             match self.offer(&event, now, &mut redelivered) {
                 Offered::Send(frame) => {
                     (frames, bytes) = (frames + 1, bytes + frame.len());
+                    first = first.or_else(|| (redelivered == 0 && event.seq > self.live_after).then_some(event.created_at));
                     connection.feed(frame).await?;
                 }
                 Offered::Passed => {}
@@ -89,7 +91,11 @@ impl Runner<'_> {
             self.end_page(connection).await?;
         }
         self.note_dispatched(frames, redelivered);
-        connection.flush().await
+        connection.flush().await?;
+        if let Some(accepted) = first {
+            self.gateway.metrics.dispatch_latency.observe(self.gateway.clock.now().since(accepted));
+        }
+        Ok(())
     }
 
     /// Lets go of the rest of a page: what was passed behind the last dispatch is checked again.
@@ -153,7 +159,7 @@ impl Runner<'_> {
         }
         match &self.track {
             Track::Consumer(window) if frames > 0 => {
-                self.session.set_in_flight(window.in_flight() > 0);
+                self.session.set_oldest_sent(window.oldest());
                 self.gateway.saver.touch(&self.session);
             }
             Track::Consumer(_) => {}

@@ -94,9 +94,13 @@ impl Runner<'_> {
         let refused = match (judged, &mut self.track) {
             (Ok(()), Track::Consumer(window)) => {
                 self.gateway.metrics.acks.increment();
+                let oldest = window.oldest();
                 if window.ack(seq) {
+                    if let Some(sent) = oldest {
+                        self.gateway.metrics.ack_latency.observe(sent.elapsed());
+                    }
                     self.session.acknowledge(seq);
-                    self.session.set_in_flight(window.in_flight() > 0);
+                    self.session.set_oldest_sent(window.oldest());
                     self.gateway.saver.touch(&self.session);
                 }
                 return Ok(());

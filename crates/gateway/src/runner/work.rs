@@ -184,7 +184,7 @@ impl Runner<'_> {
         if let Track::Consumer(window) = &mut self.track {
             window.ack(stored);
             window.expire(Instant::now());
-            self.session.set_in_flight(window.in_flight() > 0);
+            self.session.set_oldest_sent(window.oldest());
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl Runner<'_> {
         self.resync = None;
         self.track.restart_at(resync.head);
         self.session.set(resync.head);
-        self.session.set_in_flight(false);
+        self.session.set_oldest_sent(None);
         self.gateway.metrics.resyncs.increment();
         self.write(connection, [encode(&resync.frame())]).await
     }

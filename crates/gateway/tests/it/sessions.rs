@@ -279,3 +279,12 @@ async fn sessions_that_wait_to_be_resumed_make_room_for_connections() {
     let mut latest = world.resume(&world.person_token, &sessions[5]).await;
     latest.expect("resumed").await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn the_state_of_a_connection_is_small() {
+    let world = World::new();
+    let (connection, _peer) = crate::support::connect(1);
+    let own = size_of_val(&connection);
+    let serving = size_of_val(&world.gateway.serve(connection, None, None));
+    assert!(serving <= 2 * own + 1_536, "{serving} bytes, of which {own} for the connection");
+}

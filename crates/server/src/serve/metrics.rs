@@ -54,8 +54,7 @@ impl ProcessMetrics {
         samples.gauge(Metric::StoreQueueDepth, &[], now.queued as f64);
         samples.gauge(Metric::StoreQueueBytes, &[], now.queued_bytes as f64);
         samples.counter(Metric::StoreQueueRefused, &[], now.overloaded);
-        let buckets = now.latency.iter().map(|(bound, count)| (bound.map_or(f64::MAX, |micros| micros as f64 / 1e6), *count)).collect();
-        samples.histogram(Metric::StoreCommitSeconds, &[], HistogramSnapshot { sum: now.commit_micros as f64 / 1e6, buckets });
+        samples.histogram(Metric::StoreCommitSeconds, &[], histogram((now.commit_micros, now.latency)));
         for (unit, count) in &now.retries {
             samples.counter(Metric::StoreRetries, &[("unit", unit)], *count);
         }
@@ -63,6 +62,7 @@ impl ProcessMetrics {
 
     fn log(&self, samples: &mut Samples) {
         let now = self.logs.metrics();
+        samples.gauge(Metric::LogHeadSeq, &[], self.logs.highest().get() as f64);
         samples.gauge(Metric::LogTails, &[("state", "live")], now.live_tails.get() as f64);
         samples.gauge(Metric::LogTails, &[("state", "stalled")], now.stalled_tails.get() as f64);
         samples.counter(Metric::LogTailEvents, &[("source", "memory")], now.events_from_memory.get());
@@ -91,6 +91,12 @@ impl ProcessMetrics {
         samples.counter(Metric::ConsumerTakeovers, &[("outcome", "refused")], now.takeovers_refused.get());
         samples.counter(Metric::CursorResets, &[], now.resyncs.get());
         samples.counter(Metric::GatewayFramesRefused, &[], now.frames_refused.get());
+        let behind = self.gateway.backlog();
+        samples.gauge(Metric::ConsumerBacklog, &[], behind.events as f64);
+        samples.gauge(Metric::ConsumerBacklogMax, &[], behind.most as f64);
+        samples.gauge(Metric::OldestUnackedSeconds, &[], behind.oldest_unacked.unwrap_or_default().as_secs_f64());
+        samples.histogram(Metric::PublishDispatchSeconds, &[], histogram(now.dispatch_latency.get()));
+        samples.histogram(Metric::AckSeconds, &[], histogram(now.ack_latency.get()));
         for (code, count) in now.closes() {
             samples.counter(Metric::GatewayCloses, &[("code", code.name())], count);
         }
@@ -114,4 +120,10 @@ impl ProcessMetrics {
         samples.counter(Metric::ScheduledEvents, &[("outcome", "failed")], now.failed.get());
         samples.counter(Metric::PromotionFailures, &[], now.promotion_errors.get());
     }
+}
+
+/// A distribution that is counted in microseconds, as the exposition has it: in seconds.
+fn histogram((sum_micros, buckets): (u64, Vec<(Option<u64>, u64)>)) -> HistogramSnapshot {
+    let bound = |micros: Option<u64>| micros.map_or(f64::INFINITY, |micros| micros as f64 / 1e6);
+    HistogramSnapshot { sum: sum_micros as f64 / 1e6, buckets: buckets.into_iter().map(|(micros, count)| (bound(micros), count)).collect() }
 }
