@@ -1,4 +1,4 @@
-//! How fast the store appends and reads, beside a raw loop over the same engine in the same run.
+//! How fast the store appends and reads, and what of the processor it takes for that. Set `TMPDIR` to choose the medium.
 //!
 //! `cargo run --release -p doorstep-store-sqlite --example append_rate [SECONDS]`
 #![expect(clippy::print_stdout, reason = "a program that prints what it measured")]
@@ -16,7 +16,6 @@ use domain::{
     SystemIds, TenantId, run_tx,
 };
 use doorstep_store_sqlite::{SqliteStore, StoreOptions};
-use rusqlite::{Connection, params};
 use sync::{Append, LogStore, PageRange};
 
 const BODY: usize = 512;
@@ -26,9 +25,6 @@ async fn main() {
     let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2);
     let span = Duration::from_secs(seconds);
     let directory = tempfile::tempdir().expect("a temporary directory");
-    let path = directory.path().join("raw.sqlite");
-    raw(&path, span);
-
     let clock = Arc::new(SystemClock::new());
     let store = SqliteStore::open(directory.path().join("store"), StoreOptions::default(), clock.clone()).unwrap();
     let tenant = create_tenant(&store, clock.now()).await;
@@ -39,7 +35,7 @@ async fn main() {
     store.close().await;
     let started = Instant::now();
     let store = SqliteStore::open(directory.path().join("store"), StoreOptions::default(), clock).unwrap();
-    println!("open again                                {:>9.1} ms", started.elapsed().as_secs_f64() * 1e3);
+    println!("open again                         {:>9.1} ms", started.elapsed().as_secs_f64() * 1e3);
     store.close().await;
 }
 
@@ -73,7 +69,7 @@ fn publication(clock: &dyn Clock) -> Publication {
 }
 
 async fn measure(store: &Arc<SqliteStore>, tenant: &TenantId, clock: Arc<dyn Clock>, (tasks, events): (usize, usize), span: Duration) {
-    let before = store.metrics().snapshot();
+    let (before, cpu) = (store.metrics().snapshot(), Cpu::now());
     let appended = Arc::new(AtomicU64::new(0));
     let mut running = tokio::task::JoinSet::new();
     let started = Instant::now();
@@ -94,20 +90,23 @@ async fn measure(store: &Arc<SqliteStore>, tenant: &TenantId, clock: Arc<dyn Clo
     }
     let slowest = running.join_all().await.into_iter().max().unwrap_or_default();
     let took = started.elapsed().as_secs_f64();
-    let after = store.metrics().snapshot();
+    let (after, cpu) = (store.metrics().snapshot(), Cpu::now().since(cpu));
+    let appended = appended.load(Ordering::Relaxed) as f64;
     let commits = (after.commits - before.commits).max(1);
     println!(
-        "{tasks:>3} in flight, {events:>4} in a request      {:>9.0} events/s, {:>6.1} units per commit, {:>6.0} us per commit, slowest {:.1} ms",
-        appended.load(Ordering::Relaxed) as f64 / took,
+        "{tasks:>3} in flight, {events:>4} in a request {:>9.0} events/s, {:>5.1} units and {:>5.0} us a commit, slowest {:>6.1} ms, cpu {:.2} + {:.2} us an event",
+        appended / took,
         (after.units - before.units) as f64 / commits as f64,
         (after.commit_micros - before.commit_micros) as f64 / commits as f64,
         slowest.as_secs_f64() * 1e3,
+        cpu.store * 1e6 / appended,
+        cpu.callers * 1e6 / appended,
     );
 }
 
 async fn read(store: &SqliteStore, tenant: &TenantId) {
     for limit in [100, 1000] {
-        let started = Instant::now();
+        let (started, cpu) = (Instant::now(), Cpu::now());
         let (mut after, mut rows) = (Seq::ZERO, 0_usize);
         while rows < 400_000 {
             let range = PageRange { after, up_to: None, max_events: limit, max_bytes: 4 << 20 };
@@ -116,42 +115,38 @@ async fn read(store: &SqliteStore, tenant: &TenantId) {
             after = last.seq;
             rows += page.events.len();
         }
-        println!("read in pages of {limit:>4}                      {:>9.0} events/s", rows as f64 / started.elapsed().as_secs_f64());
+        let (rows, cpu) = (rows as f64, Cpu::now().since(cpu));
+        println!(
+            "read in pages of {limit:>4}            {:>9.0} events/s, cpu {:.2} + {:.2} us an event",
+            rows / started.elapsed().as_secs_f64(),
+            cpu.store * 1e6 / rows,
+            cpu.callers * 1e6 / rows,
+        );
     }
 }
 
-/// The floor: prepared statements on one connection, nothing around them.
-fn raw(path: &std::path::Path, span: Duration) {
-    let connection = Connection::open(path).unwrap();
-    connection.execute_batch("PRAGMA page_size = 8192; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;").unwrap();
-    connection
-        .execute_batch("CREATE TABLE log (seq INTEGER PRIMARY KEY, id BLOB, type TEXT, channel TEXT, created_at INTEGER, body TEXT);")
-        .unwrap();
-    let body = "x".repeat(BODY);
-    let mut seq = 0_i64;
-    for size in [1, 32, 64, 100] {
-        let mut insert = connection.prepare("INSERT INTO log VALUES (?1, ?2, ?3, ?4, ?5, ?6)").unwrap();
-        let (started, first) = (Instant::now(), seq);
-        while started.elapsed() < span {
-            connection.execute_batch("BEGIN IMMEDIATE").unwrap();
-            for _ in 0..size {
-                seq += 1;
-                insert.execute(params![seq, [7_u8; 16], "message.created", "support/general", seq, body]).unwrap();
-            }
-            connection.execute_batch("COMMIT").unwrap();
+/// Processor seconds of this process: the store's threads, and all others.
+#[derive(Clone, Copy)]
+struct Cpu {
+    store: f64,
+    callers: f64,
+}
+
+impl Cpu {
+    /// Zero where the system does not tell.
+    fn now() -> Self {
+        let mut cpu = Self { store: 0.0, callers: 0.0 };
+        let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return cpu };
+        for thread in threads.flatten() {
+            let read = |file| std::fs::read_to_string(thread.path().join(file)).unwrap_or_default();
+            let nanoseconds: f64 = read("schedstat").split(' ').next().and_then(|text| text.parse().ok()).unwrap_or_default();
+            let share = if read("comm").starts_with("store-") { &mut cpu.store } else { &mut cpu.callers };
+            *share += nanoseconds / 1e9;
         }
-        println!(
-            "raw loop, {size:>3} in a transaction            {:>9.0} events/s",
-            (seq - first) as f64 / started.elapsed().as_secs_f64()
-        );
+        cpu
     }
-    let started = Instant::now();
-    let mut select = connection.prepare("SELECT seq, id, type, channel, created_at, body FROM log LIMIT 400000").unwrap();
-    let mut rows = select.query([]).unwrap();
-    let (mut count, mut bytes) = (0_u64, 0_usize);
-    while let Some(row) = rows.next().unwrap() {
-        bytes += row.get_ref(5).unwrap().as_bytes().unwrap().len();
-        count += 1;
+
+    fn since(self, earlier: Self) -> Self {
+        Self { store: self.store - earlier.store, callers: self.callers - earlier.callers }
     }
-    println!("raw scan                                  {:>9.0} events/s ({bytes} bytes)", count as f64 / started.elapsed().as_secs_f64());
 }

@@ -25,6 +25,25 @@ pub(crate) fn reader(path: &Path, options: &StoreOptions) -> rusqlite::Result<Co
     Ok(connection)
 }
 
+/// A connection that moves the write-ahead log into the database.
+pub(crate) fn checkpointer(path: &Path, options: &StoreOptions) -> rusqlite::Result<Connection> {
+    let connection = open(path, OpenFlags::SQLITE_OPEN_READ_WRITE, options, options.cache_bytes / 16)?;
+    durable(&connection)?;
+    Ok(connection)
+}
+
+/// What is said to be written is on the medium.
+fn durable(connection: &Connection) -> rusqlite::Result<()> {
+    connection.pragma_update(None, "synchronous", "full")?;
+    connection.pragma_update(None, "fullfsync", true)?;
+    connection.pragma_update(None, "checkpoint_fullfsync", true)
+}
+
+/// How many frames of the write-ahead log make the bytes after which it is moved.
+pub(crate) fn checkpoint_frames(options: &StoreOptions) -> usize {
+    usize::try_from(options.wal_checkpoint_bytes / PAGE_SIZE).unwrap_or(usize::MAX).max(1)
+}
+
 /// A fresh, empty database file at `path`.
 pub(crate) fn create(path: &Path, options: &StoreOptions) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
@@ -55,10 +74,7 @@ pub(crate) fn prepare_writing(connection: &Connection, options: &StoreOptions) -
     if mode != "wal" {
         return Err(rusqlite::Error::InvalidQuery);
     }
-    connection.pragma_update(None, "synchronous", "full")?;
-    connection.pragma_update(None, "fullfsync", true)?;
-    let pages = i64::try_from(options.wal_checkpoint_bytes / PAGE_SIZE).unwrap_or(i64::MAX).max(1);
-    connection.pragma_update_and_check(None, "wal_autocheckpoint", pages, |_| Ok(()))?;
+    durable(connection)?;
     if let Some(bytes) = options.max_bytes {
         let pages = i64::try_from(bytes / PAGE_SIZE).unwrap_or(i64::MAX).max(1);
         connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))?;

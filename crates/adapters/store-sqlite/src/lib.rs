@@ -5,6 +5,7 @@
 //! Architecture invariant: knows no rule of any module beyond what a port's documentation says, and nothing of the wire. No error of the driver
 //! leaves this crate.
 
+mod checkpoint;
 mod codec;
 mod connection;
 mod cursors;

@@ -35,13 +35,15 @@ struct State<T> {
     entries: VecDeque<T>,
     bytes: usize,
     closed: bool,
+    /// Nothing is handed out for a moment.
+    paused: bool,
     /// Threads that wait for an entry.
     idle: usize,
 }
 
 impl<T: Weighed> Queue<T> {
     pub(crate) fn new(bound: Bound) -> Self {
-        let state = State { entries: VecDeque::new(), bytes: 0, closed: false, idle: 0 };
+        let state = State { entries: VecDeque::new(), bytes: 0, closed: false, paused: false, idle: 0 };
         Self { state: Mutex::new(state), filled: Condvar::new(), bound }
     }
 
@@ -69,8 +71,8 @@ impl<T: Weighed> Queue<T> {
     /// Moves the first entries, at least one, into `batch` as far as `bound` allows; waits for one. `false` when the queue is closed and empty.
     pub(crate) fn take(&self, batch: &mut Vec<T>, bound: Bound) -> bool {
         let mut state = self.lock();
-        while state.entries.is_empty() {
-            if state.closed {
+        while state.entries.is_empty() || state.paused {
+            if state.closed && state.entries.is_empty() {
                 return false;
             }
             state.idle += 1;
@@ -93,6 +95,17 @@ impl<T: Weighed> Queue<T> {
     /// Takes nothing any more; what waits is still handed out.
     pub(crate) fn close(&self) {
         self.lock().closed = true;
+        self.filled.notify_all();
+    }
+
+    /// Hands out nothing until it is resumed.
+    pub(crate) fn pause(&self) {
+        self.lock().paused = true;
+    }
+
+    /// Hands out again.
+    pub(crate) fn resume(&self) {
+        self.lock().paused = false;
         self.filled.notify_all();
     }
 
@@ -156,6 +169,28 @@ mod tests {
         batch.clear();
         assert!(queue.take(&mut batch, Bound { entries: 1, bytes: 100 }));
         assert_eq!(batch, [5]);
+    }
+
+    #[test]
+    fn a_paused_queue_hands_out_nothing_and_goes_on_afterwards() {
+        let queue = std::sync::Arc::new(Queue::new(WIDE));
+        queue.pause();
+        queue.push(1).unwrap();
+        let taker = {
+            let queue = std::sync::Arc::clone(&queue);
+            let body = move || {
+                let mut batch = Vec::new();
+                assert!(queue.take(&mut batch, WIDE));
+                batch
+            };
+            std::thread::Builder::new().spawn(body).unwrap()
+        };
+        while queue.lock().idle == 0 {
+            std::thread::yield_now();
+        }
+        assert_eq!(queue.waiting(), (1, 1));
+        queue.resume();
+        assert_eq!(taker.join().unwrap(), [1]);
     }
 
     #[test]

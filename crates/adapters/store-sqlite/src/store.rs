@@ -11,6 +11,7 @@ use intake::PublishTx;
 use sync::{Append, AppendAnswer, CommitListener};
 use tokio::sync::oneshot;
 
+use crate::checkpoint::{Checkpoints, LongSnapshot};
 use crate::directory::Directory;
 use crate::failure::{Failure, OpenError};
 use crate::metrics::StoreMetrics;
@@ -24,6 +25,7 @@ use crate::{StoreOptions, connection, startup};
 pub struct SqliteStore {
     writes: Arc<Queue<Job>>,
     reads: Arc<Queue<ReadJob>>,
+    checkpoints: Arc<Checkpoints>,
     metrics: Arc<StoreMetrics>,
     listener: Arc<Listener>,
     clock: Arc<dyn Clock>,
@@ -62,11 +64,13 @@ impl SqliteStore {
         let database = directory.database();
         let writing = startup::open(&directory, &options, clock.now())?;
         let failed = |error| OpenError::from_sqlite(&database, &error);
+        let moving = connection::checkpointer(&database, &options).map_err(failed)?;
         let reading: Vec<_> =
             (0..options.readers.max(1)).map(|_| connection::reader(&database, &options)).collect::<Result<_, _>>().map_err(failed)?;
         let store = Self {
             writes: Arc::new(Queue::new(Bound { entries: options.queue_max, bytes: options.queue_max_bytes })),
             reads: Arc::new(Queue::new(Bound { entries: options.queue_max, bytes: usize::MAX })),
+            checkpoints: Checkpoints::new(&options),
             metrics: Arc::default(),
             listener: Arc::default(),
             clock,
@@ -75,6 +79,7 @@ impl SqliteStore {
             database,
         };
         store.start_writer(writing)?;
+        store.start_checkpoints(moving)?;
         for connection in reading {
             store.start_reader(connection)?;
         }
@@ -113,6 +118,7 @@ impl SqliteStore {
     fn refuse(&self) {
         self.writes.close();
         self.reads.close();
+        self.checkpoints.close();
     }
 
     fn take_threads(&self) -> (Vec<Running>, Option<Directory>) {
@@ -120,15 +126,23 @@ impl SqliteStore {
         (std::mem::take(&mut threads.running), threads.directory.take())
     }
 
-    fn start_writer(&self, connection: rusqlite::Connection) -> Result<(), OpenError> {
+    fn start_writer(&self, mut connection: rusqlite::Connection) -> Result<(), OpenError> {
+        self.checkpoints.follow(&mut connection).map_err(|error| OpenError::from_sqlite(&self.database, &error))?;
         let writer = Writer {
+            checkpoints: Arc::clone(&self.checkpoints),
             tx: WriteTx::new(connection, Arc::clone(&self.clock)),
             queue: Arc::clone(&self.writes),
+            reads: Arc::clone(&self.reads),
             metrics: Arc::clone(&self.metrics),
             listener: Arc::clone(&self.listener),
             bound: Bound { entries: self.options.batch_max.max(1), bytes: self.options.batch_max_bytes },
         };
         self.start("store-writer", move || writer.run())
+    }
+
+    fn start_checkpoints(&self, connection: rusqlite::Connection) -> Result<(), OpenError> {
+        let checkpoints = Arc::clone(&self.checkpoints);
+        self.start("store-checkpoint", move || checkpoints.run(&connection))
     }
 
     fn start_reader(&self, connection: rusqlite::Connection) -> Result<(), OpenError> {
@@ -138,6 +152,10 @@ impl SqliteStore {
 
     pub(crate) fn options(&self) -> &StoreOptions {
         &self.options
+    }
+
+    pub(crate) fn long_snapshot(&self) -> LongSnapshot {
+        self.checkpoints.long_snapshot()
     }
 
     pub(crate) fn write_queue(&self) -> Arc<Queue<Job>> {

@@ -9,8 +9,10 @@ use std::time::Instant;
 use domain::StoreError;
 use sync::CommitListener;
 
+use crate::checkpoint::{Checkpoints, checkpoint};
 use crate::metrics::StoreMetrics;
 use crate::queue::{Bound, Queue};
+use crate::readers::ReadJob;
 use crate::tx::WriteTx;
 
 pub(crate) use job::{AppendJob, Call, Job, UnitJob};
@@ -25,6 +27,8 @@ pub(crate) type Listener = RwLock<Option<Arc<dyn CommitListener>>>;
 pub(crate) struct Writer {
     pub(crate) tx: WriteTx,
     pub(crate) queue: Arc<Queue<Job>>,
+    pub(crate) reads: Arc<Queue<ReadJob>>,
+    pub(crate) checkpoints: Arc<Checkpoints>,
     pub(crate) metrics: Arc<StoreMetrics>,
     pub(crate) listener: Arc<Listener>,
     pub(crate) bound: Bound,
@@ -36,6 +40,7 @@ impl Writer {
         let mut batch = Vec::with_capacity(self.bound.entries);
         while self.queue.take(&mut batch, self.bound) {
             self.process(&mut batch);
+            self.checkpoints.between_commits(self.tx.connection(), &self.reads);
         }
         if let Err(error) = self.tx.close() {
             tracing::warn!(error = %error, "the store did not close cleanly");
@@ -64,6 +69,10 @@ impl Writer {
             }
             Err(failure) => {
                 self.metrics.commit_failed();
+                if failure.error == StoreError::Full {
+                    // What the write-ahead log holds may find room in the database, and then its own room is free.
+                    checkpoint(self.tx.connection());
+                }
                 tracing::warn!(error = %failure.error, units = batch.len(), "a batch was rolled back; its units run one by one");
                 for job in batch.drain(..) {
                     self.alone(job, failure.in_doubt());

@@ -15,7 +15,9 @@ use crate::tx::{LogHead, WriteTx};
 /// Appends `publications` to the log of `tenant`. With a [`Appended::Conflict`] among the answers nothing was written.
 pub(crate) fn append(tx: &mut WriteTx, tenant: &TenantId, publications: &[Publication]) -> Result<Vec<Appended>, Failure> {
     let head = tx.active_head(tenant)?;
-    let now = tx.now();
+    // Only keys need to know the time.
+    let keyed = publications.iter().any(|publication| publication.deduplication.is_some());
+    let now = if keyed { tx.now() } else { Timestamp::from_micros(0) };
     let (connection, heads) = tx.parts();
     let decided = decide(connection, &head, publications, now)?;
     if decided.contains(&Appended::Conflict) {

@@ -1,6 +1,7 @@
 //! The few types, channels and audiences of a log, shared by the many events that carry them.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use domain::{Audience, ChannelRef, EventType};
 
@@ -33,8 +34,8 @@ impl Interner {
 
 #[derive(Debug)]
 struct Vocabulary<T> {
-    last: Option<(Box<[u8]>, T)>,
-    words: HashMap<Box<[u8]>, T>,
+    last: Option<(Arc<[u8]>, T)>,
+    words: HashMap<Arc<[u8]>, T>,
 }
 
 impl<T> Default for Vocabulary<T> {
@@ -51,18 +52,15 @@ impl<T: Clone> Vocabulary<T> {
         {
             return Some(value.clone());
         }
-        let value = match self.words.get(text) {
-            Some(value) => value.clone(),
-            None => {
-                let value = parse(std::str::from_utf8(text).ok()?)?;
-                if self.words.len() >= KEPT {
-                    self.words.clear();
-                }
-                self.words.insert(text.into(), value.clone());
-                value
-            }
-        };
-        self.last = Some((text.into(), value.clone()));
+        if let Some((word, value)) = self.words.get_key_value(text) {
+            self.last = Some((Arc::clone(word), value.clone()));
+            return Some(value.clone());
+        }
+        let value = parse(std::str::from_utf8(text).ok()?)?;
+        if self.words.len() >= KEPT {
+            self.words.clear();
+        }
+        self.words.insert(text.into(), value.clone());
         Some(value)
     }
 }

@@ -10,6 +10,7 @@ use tokio::sync::oneshot;
 
 use super::{UpkeepError, at};
 use crate::StoreOptions;
+use crate::checkpoint::LongSnapshot;
 use crate::codec;
 use crate::connection;
 use crate::directory::{remove_database, sync_directory};
@@ -48,6 +49,7 @@ impl SqliteStore {
             to: to.to_path_buf(),
             options: self.options().clone(),
             writes: self.write_queue(),
+            _snapshot: self.long_snapshot(),
         };
         self.start("store-backup", move || _ = sender.send(job.run()))?;
         receiver.await.unwrap_or(Err(UpkeepError::Store(domain::StoreError::Unavailable)))
@@ -59,6 +61,7 @@ struct Copying {
     to: PathBuf,
     options: StoreOptions,
     writes: Arc<Queue<Job>>,
+    _snapshot: LongSnapshot,
 }
 
 impl Copying {

@@ -66,7 +66,9 @@ impl SqliteStore {
     pub async fn check(&self) -> Result<CheckReport, UpkeepError> {
         let (path, options) = (self.path().to_path_buf(), self.options().clone());
         let (sender, receiver) = tokio::sync::oneshot::channel();
+        let snapshot = self.long_snapshot();
         self.start("store-check", move || {
+            let _snapshot = snapshot;
             let report = connection::reader(&path, &options).map_err(UpkeepError::from).and_then(|connection| check(&connection));
             let _ = sender.send(report);
         })?;

@@ -21,3 +21,4 @@ mod retention;
 mod schedule;
 mod support;
 mod units;
+mod write_ahead_log;
