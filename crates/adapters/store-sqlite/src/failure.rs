@@ -184,3 +184,34 @@ fn map(error: &rusqlite::Error) -> StoreError {
     }
     mapped
 }
+
+#[cfg(test)]
+mod tests {
+    use domain::StoreError;
+    use rusqlite::ffi;
+
+    use super::Failure;
+
+    fn mapped(code: i32) -> StoreError {
+        Failure::Sqlite(rusqlite::Error::SqliteFailure(ffi::Error::new(code), None)).into()
+    }
+
+    #[test]
+    fn the_engines_codes_become_the_ports_words() {
+        for code in [ffi::SQLITE_FULL, ffi::SQLITE_IOERR_SHMSIZE] {
+            assert_eq!(mapped(code), StoreError::Full, "{code}");
+        }
+        for code in [ffi::SQLITE_BUSY, ffi::SQLITE_LOCKED, ffi::SQLITE_BUSY_SNAPSHOT] {
+            assert_eq!(mapped(code), StoreError::Transient, "{code}");
+        }
+        for code in [ffi::SQLITE_CORRUPT, ffi::SQLITE_NOTADB, ffi::SQLITE_CORRUPT_INDEX] {
+            assert!(matches!(mapped(code), StoreError::Corrupt(_)), "{code}");
+        }
+        for code in [ffi::SQLITE_CONSTRAINT, ffi::SQLITE_CONSTRAINT_PRIMARYKEY, ffi::SQLITE_TOOBIG] {
+            assert!(matches!(mapped(code), StoreError::Conflict(_)), "{code}");
+        }
+        for code in [ffi::SQLITE_IOERR, ffi::SQLITE_IOERR_FSYNC, ffi::SQLITE_READONLY, ffi::SQLITE_CANTOPEN, ffi::SQLITE_ERROR] {
+            assert_eq!(mapped(code), StoreError::Unavailable, "{code}");
+        }
+    }
+}

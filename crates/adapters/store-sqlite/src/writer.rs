@@ -128,3 +128,6 @@ impl Writer {
         job.answer(verdict);
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,6 +17,7 @@ mod identity;
 mod listener;
 mod opening;
 mod pages;
+mod plans;
 mod retention;
 mod schedule;
 mod support;
