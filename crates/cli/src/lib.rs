@@ -45,7 +45,7 @@ pub enum Command {
   doorstep publish --type message.created --channel support/general --payload '{{\"text\": \"Hello\"}}'
   doorstep publish --type reminder.due --audience sam --at +15m
 
-Prints one JSON object per event: its id and seq, or that it is scheduled. Requests are repeated while the server cannot
+Prints one JSON object per event: its id and seq, or that it is scheduled. Requests are repeated while the server cannot \
 take events; deduplication keys make sure that nothing is published twice.
 
 {EXIT_CODES}"))]
@@ -56,7 +56,7 @@ take events; deduplication keys make sure that nothing is published twice.
   doorstep follow --consumer nightly --poll --idle-timeout 10s
   doorstep follow --exec ./work.sh --on-failure retry
 
-Prints one event a line as JSON and acknowledges what it has written; with --exec what the command has done. What was not
+Prints one event a line as JSON and acknowledges what it has written; with --exec what the command has done. What was not \
 acknowledged comes again. SIGINT or SIGTERM ends it once what is under way is done; a second one at once.
 
 {EXIT_CODES}"))]

@@ -137,3 +137,33 @@ pub(crate) fn output_failure(error: std::io::Error) -> Failure {
         _ => Failure::io("the output cannot be written", &error),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use anstyle::Style;
+
+    use super::Session;
+    use crate::options::{ColorChoice, GlobalOptions};
+    use crate::settings::Environment;
+    use crate::terminal::Terminal;
+
+    /// Whether output is coloured.
+    fn is_coloured(color: ColorChoice, interactive: bool, variables: &[(&'static str, &str)]) -> bool {
+        let environment = Environment::of(variables.iter().map(|(name, value)| (*name, (*value).to_owned())));
+        let mut terminal = Terminal::of_streams(std::io::empty(), std::io::sink(), std::io::sink(), environment);
+        terminal.interactive_out = interactive;
+        let session = Session::new(GlobalOptions { color, ..GlobalOptions::default() }, terminal);
+        session.paint("x", Style::new().bold()) != "x"
+    }
+
+    #[test]
+    fn colour_is_for_terminals_and_respects_no_color() {
+        assert!(is_coloured(ColorChoice::Auto, true, &[]));
+        assert!(!is_coloured(ColorChoice::Auto, false, &[]));
+        assert!(!is_coloured(ColorChoice::Auto, true, &[("NO_COLOR", "1")]));
+        assert!(!is_coloured(ColorChoice::Auto, true, &[("TERM", "dumb")]));
+        assert!(is_coloured(ColorChoice::Auto, true, &[("NO_COLOR", "")]), "an empty variable says nothing");
+        assert!(is_coloured(ColorChoice::Always, false, &[("NO_COLOR", "1")]));
+        assert!(!is_coloured(ColorChoice::Never, true, &[]));
+    }
+}

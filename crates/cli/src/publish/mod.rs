@@ -38,8 +38,6 @@ pub struct PublishArguments {
     /// One JSON object, an array of objects, or JSON lines. Standard input when absent or `-`.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
-    #[command(flatten)]
-    one: OneEvent,
     /// Print nothing but errors.
     #[arg(long, short)]
     quiet: bool,
@@ -59,6 +57,9 @@ pub struct PublishArguments {
     /// Leave events without a deduplication key as they are. A lost answer then ends the command, since a repeat could publish twice.
     #[arg(long)]
     no_keys: bool,
+    // Last, since its heading goes on to the end.
+    #[command(flatten)]
+    one: OneEvent,
 }
 
 /// Publishes.

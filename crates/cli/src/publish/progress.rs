@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use tokio::time::Instant;
 
 use crate::session::Session;
@@ -24,9 +24,10 @@ impl Progress {
     pub(crate) fn new(session: &Session, total: Option<usize>) -> Self {
         let bar = match total {
             Some(total) => ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::hidden())
-                .with_style(style("{bar:30} {human_pos}/{human_len} events, {per_sec:.0}, {eta} left")),
-            None => ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden())
-                .with_style(style("{spinner} {human_pos} events, {per_sec:.0}")),
+                .with_style(style("{bar:30} {human_pos}/{human_len} events, {rate}, {eta} left")),
+            None => {
+                ProgressBar::with_draw_target(None, ProgressDrawTarget::hidden()).with_style(style("{spinner} {human_pos} events, {rate}"))
+            }
         };
         Self { bar, begun: Instant::now(), wanted: session.terminal.interactive_err, shown: false }
     }
@@ -52,5 +53,8 @@ impl Progress {
 }
 
 fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{:.0} a second", state.per_sec());
+    };
+    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()).with_key("rate", rate)
 }

@@ -79,7 +79,8 @@ impl<'a> Drive<'a> {
         };
         match outcome {
             Outcome::Ended(End::Stopped) => {
-                let within = self.engine.options.close_timeout;
+                // The other half is left for bringing it another way.
+                let within = self.engine.options.close_timeout / 2;
                 if tokio::time::timeout(within, self.settle()).await.is_ok_and(|settled| settled.is_ok()) {
                     self.socket.close().await;
                 }

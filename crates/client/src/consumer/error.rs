@@ -13,7 +13,7 @@ pub enum ConsumerError {
     #[error("the consumer was taken over by a newer connection or poll")]
     Replaced,
     /// The server has closed the connection for a reason that a new connection does not change. Terminal.
-    #[error("the server has closed the connection: {name} ({code})", name = close_name(*code), code = code.number())]
+    #[error("the server has closed the connection: {name} ({number}). {why}", name = code.name(), number = code.number(), why = code.describe())]
     Closed {
         /// The close code.
         code: CloseCode,
@@ -70,10 +70,6 @@ impl ConsumerError {
             _ => None,
         }
     }
-}
-
-fn close_name(code: CloseCode) -> &'static str {
-    code.name()
 }
 
 fn reason_word(reason: Option<ResyncReason>) -> &'static str {

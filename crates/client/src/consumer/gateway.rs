@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Seq, SessionId, SyncEpoch};
-use protocol::{ClientFrame, Hello, Identify, PROTOCOL, Ready, Resume, Resumed, ResyncReason, ServerFrame};
+use protocol::{ClientFrame, ConsumerAck, Hello, Identify, PROTOCOL, Ready, Resume, Resumed, ResyncReason, ServerFrame};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -15,9 +15,9 @@ use super::options::{ConsumerOptions, ReaderOptions};
 use super::shared::Shared;
 use super::socket::{Incoming, Socket};
 use super::{Connected, Link};
-use crate::Backoff;
 use crate::rest;
 use crate::transport::Transport;
+use crate::{Backoff, Retry};
 
 /// After how many connections in a row that carried only what cannot be read it is given up.
 const UNREADABLE_LIMIT: u32 = 3;
@@ -102,17 +102,39 @@ impl Engine {
                 Outcome::Useless(error) => Next::Stop(Some(error)),
             };
             match next {
-                Next::Stop(error) => return error.into_iter().for_each(|error| self.shared.notice(error)),
+                Next::Stop(Some(error)) => return self.shared.notice(error),
+                Next::Stop(None) => break,
                 Next::Again { pause, resume, cause } => {
                     if !resume {
                         self.session = None;
                     }
                     if self.paused(pause, cause).await.is_err() {
-                        return;
+                        break;
                     }
                 }
             }
         }
+        self.bring_over_rest().await;
+    }
+
+    /// Brings what the connection could not bring any more before the end. This takes nothing over, as a new connection would.
+    async fn bring_over_rest(&self) {
+        if self.subject != Subject::Consumer || !self.shared.is_unconfirmed() {
+            return;
+        }
+        let bringing = async {
+            let mut backoff = Backoff::new(self.options.backoff);
+            let (_, generation) = self.shared.sent();
+            let ack = ConsumerAck { seq: self.shared.position(), sync_epoch: self.epoch };
+            loop {
+                match rest::ack_consumer(&self.transport, &self.options.name, ack).await {
+                    Ok(state) => return self.shared.confirm_sent((state.acked_seq, generation)),
+                    Err(error) if error.retry() == Retry::Never => return,
+                    Err(error) => tokio::time::sleep(backoff.next_pause().max(error.retry_after().unwrap_or_default())).await,
+                }
+            }
+        };
+        let _ = tokio::time::timeout(self.options.close_timeout / 2, bringing).await;
     }
 
     /// Waits before the next connection. `Err` when asked to stop meanwhile.

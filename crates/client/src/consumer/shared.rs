@@ -293,6 +293,16 @@ impl Shared {
         });
     }
 
+    /// Whether something is acknowledged that the server is not known to have.
+    pub(crate) fn is_unconfirmed(&self) -> bool {
+        let (position, generation) = {
+            let state = self.state();
+            (state.ledger.position(), state.ledger.generation())
+        };
+        let confirmed = *self.confirmed.borrow();
+        confirmed.generation != generation || position > confirmed.seq
+    }
+
     /// Nothing arrives any more.
     pub(crate) fn end(&self) {
         self.state().ended = true;

@@ -143,6 +143,29 @@ async fn closing_brings_the_acknowledgements_first() {
 }
 
 #[tokio::test]
+async fn closing_without_a_connection_brings_the_acknowledgements_over_rest_and_takes_nothing_over() {
+    let gateway = Gateway::bind().await;
+    let backoff = doorstep_client::BackoffOptions { base: Duration::from_hours(1), ..quick().backoff };
+    let mut consumer = client_of(gateway.address).consumer(ConsumerOptions { backoff, ..quick() }).connect();
+    let mut peer = gateway.session(0).await;
+    peer.dispatch([1]).await;
+    let held = delivery(&mut consumer).await;
+    drop(peer);
+    within(consumer.link().wait_for(|link| matches!(link, Link::Waiting { .. }))).await.unwrap();
+    held.ack();
+    let answering = async {
+        let mut stream = gateway.tcp().await;
+        let (line, body) = crate::support::http_request(&mut stream).await;
+        assert_eq!(line, "POST /v1/agents/me/consumers/work/ack HTTP/1.1");
+        assert_eq!(body, json!({"seq": 1, "sync_epoch": crate::support::EPOCH}));
+        crate::support::http_answer(&mut stream, &crate::http::state(1)).await;
+    };
+    let (closed, ()) = within(async { tokio::join!(consumer.close(), answering) }).await;
+    closed.unwrap();
+    assert!(gateway.is_quiet());
+}
+
+#[tokio::test]
 async fn closing_says_when_acknowledgements_could_not_be_brought() {
     let gateway = Gateway::bind().await;
     let options = ConsumerOptions { close_timeout: Duration::from_millis(50), ..quick() };

@@ -5,7 +5,7 @@ use std::time::Duration;
 use doorstep_client::{ConsumerError, ConsumerOptions, Link};
 use protocol::CloseCode;
 use serde_json::json;
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::AsyncWriteExt as _;
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::gateway::{Gateway, LONG, ready, with};
@@ -224,10 +224,7 @@ async fn a_dropped_consumer_lets_its_connection_go() {
 
 /// Answers one HTTP request on a bare connection.
 async fn answer(mut stream: tokio::net::TcpStream, status: &str, media: &str, body: &str) {
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(within(stream.read_u8()).await.unwrap());
-    }
+    crate::support::http_request(&mut stream).await;
     let length = body.len();
     let text = format!("HTTP/1.1 {status}\r\ncontent-type: {media}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n{body}");
     within(stream.write_all(text.as_bytes())).await.unwrap();

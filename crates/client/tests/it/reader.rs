@@ -4,7 +4,7 @@ use doorstep_client::{ConsumerError, EventReader, ReaderOptions, Seq};
 use serde_json::{Value, json};
 
 use crate::gateway::{Gateway, ready};
-use crate::support::{EPOCH, client_of, quick, within};
+use crate::support::{EPOCH, client_of, http_answer, http_request, quick, within};
 
 fn reader_of(gateway: &Gateway, cursor: Option<u64>) -> EventReader {
     let cursor = cursor.map(|seq| Seq::new(seq).unwrap());
@@ -109,16 +109,8 @@ async fn missed_events_are_told_to_a_reader() {
 
 /// Answers one page on a connection that stays.
 async fn page(stream: &mut tokio::net::TcpStream, line: &str, events: &[u64], next_cursor: u64) {
-    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
-
-    let mut head = Vec::new();
-    while !head.ends_with(b"\r\n\r\n") {
-        head.push(within(stream.read_u8()).await.unwrap());
-    }
-    let head = String::from_utf8(head).unwrap();
-    assert!(head.starts_with(line), "{head}");
+    let (found, _) = http_request(stream).await;
+    assert!(found.starts_with(line), "{found}");
     let events: Vec<_> = events.iter().map(|seq| crate::support::event(*seq)).collect();
-    let body = json!({"events": events, "next_cursor": next_cursor, "head_seq": 9, "sync_epoch": EPOCH}).to_string();
-    let answer = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
-    within(stream.write_all(answer.as_bytes())).await.unwrap();
+    http_answer(stream, &json!({"events": events, "next_cursor": next_cursor, "head_seq": 9, "sync_epoch": EPOCH})).await;
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 use doorstep_client::{BackoffOptions, Client, ClientOptions, Consumer, ConsumerError, ConsumerName, ConsumerOptions, Delivery};
 use protocol::Secret;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 
 /// The longest that anything may take that has to happen.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(10);
@@ -64,4 +65,25 @@ pub(crate) async fn delivery(consumer: &mut Consumer) -> Delivery {
 /// The next error, which has to come.
 pub(crate) async fn error(consumer: &mut Consumer) -> ConsumerError {
     within(consumer.next()).await.expect("the stream goes on").expect_err("it is an error")
+}
+
+/// Reads one HTTP request from a bare connection: its line and its body.
+pub(crate) async fn http_request(stream: &mut tokio::net::TcpStream) -> (String, Value) {
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(within(stream.read_u8()).await.unwrap());
+    }
+    let head = String::from_utf8(head).unwrap();
+    let length = head.lines().find_map(|line| line.strip_prefix("content-length: ")).map_or(0, |text| text.parse().unwrap());
+    let mut body = vec![0; length];
+    within(stream.read_exact(&mut body)).await.unwrap();
+    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).unwrap() };
+    (head.lines().next().unwrap().to_owned(), body)
+}
+
+/// Answers it with JSON.
+pub(crate) async fn http_answer(stream: &mut tokio::net::TcpStream, body: &Value) {
+    let body = body.to_string();
+    let text = format!("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\r\n{body}", body.len());
+    within(stream.write_all(text.as_bytes())).await.unwrap();
 }
