@@ -1,6 +1,8 @@
 //! `deliver`: from the write of a publish to the read of its dispatch, at a rate that leaves the server time to breathe.
 
+use std::cell::{Cell, RefCell};
 use std::net::SocketAddr;
+use std::pin::pin;
 use std::time::{Duration, Instant};
 
 use tokio::task::JoinSet;
@@ -46,21 +48,29 @@ async fn one_round(address: SocketAddr, producer: String, reader: &str, window: 
         let connection = HttpConnection::connect(address).await?;
         publishers.spawn(publish(connection, Stamped::new(&producer), number, origin, window));
     }
-    let (mut latencies, mut seen, mut published) = (Latencies::new(), 0, None);
-    loop {
-        tokio::select! {
-            received = receive(&mut follower, origin, &mut latencies) => seen += received?,
-            counted = all(&mut publishers), if published.is_none() => published = Some(counted?),
-            () = tokio::time::sleep(PATIENCE) => return Err(Failure::Late("the dispatch of a published event")),
-        }
-        if published == Some(seen) {
-            return Ok(latencies);
+    let (seen, latencies) = (Cell::new(0), RefCell::new(Latencies::new()));
+    {
+        let mut reading = pin!(read(&mut follower, origin, &seen, &latencies));
+        let sent = tokio::select! {
+            fault = &mut reading => return Err(fault),
+            sent = all(publishers) => sent?,
+        };
+        let deadline = Instant::now() + PATIENCE;
+        while seen.get() < sent {
+            tokio::select! {
+                fault = &mut reading => return Err(fault),
+                () = tokio::time::sleep(Duration::from_millis(1)) => {}
+            }
+            if Instant::now() > deadline {
+                return Err(Failure::Late("the dispatch of a published event"));
+            }
         }
     }
+    Ok(latencies.into_inner())
 }
 
 /// How many events the publishers have sent when they are done.
-async fn all(publishers: &mut JoinSet<Result<u64, WireError>>) -> Result<u64, Failure> {
+async fn all(mut publishers: JoinSet<Result<u64, WireError>>) -> Result<u64, Failure> {
     let mut sent = 0;
     while let Some(ended) = publishers.join_next().await {
         sent += ended.map_err(|_| Failure::Wrong("a publisher panicked".to_owned()))??;
@@ -87,21 +97,26 @@ async fn publish(
     Ok(sent)
 }
 
-/// Reads once, acknowledges each event, and counts them.
-async fn receive(follower: &mut Follower, origin: Instant, latencies: &mut Latencies) -> Result<u64, Failure> {
-    let (mut events, mut odd) = (0, false);
-    let received = follower.socket.receive(|text, outbox| {
-        let now = origin.elapsed();
-        let Some(seq) = dispatched_seq(text) else { return };
-        events += 1;
-        outbox.text(&ack_frame(seq));
-        match stamp(text) {
-            Some(sent) => latencies.record(now.saturating_sub(sent)),
-            None => odd = true,
+/// Reads on, acknowledging and counting each event, until it fails.
+async fn read(follower: &mut Follower, origin: Instant, seen: &Cell<u64>, latencies: &RefCell<Latencies>) -> Failure {
+    loop {
+        let mut odd = false;
+        let received = follower.socket.receive(|text, outbox| {
+            let now = origin.elapsed();
+            let Some(seq) = dispatched_seq(text) else { return };
+            seen.set(seen.get() + 1);
+            outbox.text(&ack_frame(seq));
+            match stamp(text) {
+                Some(sent) => latencies.borrow_mut().record(now.saturating_sub(sent)),
+                None => odd = true,
+            }
+        });
+        match received.await {
+            Err(fault) => return fault.into(),
+            Ok(_) if odd => return Failure::Wrong("an event came without its stamp".to_owned()),
+            Ok(_) => {}
         }
-    });
-    received.await?;
-    if odd { Err(Failure::Wrong("an event came without its stamp".to_owned())) } else { Ok(events) }
+    }
 }
 
 /// The stamp of a dispatched event.
