@@ -153,14 +153,23 @@ impl Gateway {
     }
 
     async fn live<C: Connection>(&self, connection: &mut C, credential: Option<Secret>) -> End {
-        // Boxed, because their state is needed once and the connection may live for weeks.
-        let request = match Box::pin(handshake::hear_request(self, connection)).await {
-            Ok(request) => request,
-            Err(end) => return end,
-        };
-        match Box::pin(handshake::admit(self, request, credential)).await {
-            Ok((attached, greeting)) => Runner::new(self, attached).run(connection, greeting).await,
-            Err(code) => End::Close(code),
+        // Boxed, because its state is needed once and the connection may live for weeks.
+        match Box::pin(self.greet(connection, credential)).await {
+            Ok(mut runner) => runner.run(connection).await,
+            Err(end) => end,
+        }
+    }
+
+    async fn greet<C: Connection>(&self, connection: &mut C, credential: Option<Secret>) -> Result<Box<Runner<'_>>, End> {
+        let request = handshake::hear_request(self, connection).await?;
+        let (attached, greeting) = handshake::admit(self, request, credential).await.map_err(End::Close)?;
+        let mut runner = Box::new(Runner::new(self, attached));
+        match runner.write(connection, greeting).await {
+            Ok(()) => Ok(runner),
+            Err(end) => {
+                runner.leave(end).await;
+                Err(end)
+            }
         }
     }
 

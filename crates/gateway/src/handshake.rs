@@ -3,6 +3,7 @@
 mod agent;
 mod client;
 
+use std::pin::pin;
 use std::sync::Arc;
 
 use agents::ConsumerError;
@@ -11,8 +12,9 @@ use bytes::Bytes;
 use domain::{ActorKind, Seq, StoreError};
 use protocol::{ClientFrame, CloseCode, Hello, Identify, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, Secret, ServerFrame};
 use sync::{Head, TenantLog};
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 
+use crate::rate::FrameAllowance;
 use crate::registry::{NotResumable, Slot};
 use crate::resync::Resync;
 use crate::runner::{End, Track, within};
@@ -57,21 +59,23 @@ pub(crate) async fn hear_request<C: Connection>(gateway: &Gateway, connection: &
         connection.feed(encode(&hello)).await?;
         connection.flush().await
     };
-    within(&Link::default(), settings.write_timeout, writing).await?;
+    within(&Link::default(), settings.write_timeout, pin!(writing)).await?;
     let mut phase = gateway.phase();
     tokio::select! {
         code = phase.closed() => Err(End::Close(code)),
-        heard = timeout(settings.identify_timeout, hear_frame(connection)) => {
+        heard = timeout(settings.identify_timeout, hear_frame(gateway, connection)) => {
             heard.unwrap_or(Err(End::Close(CloseCode::NotIdentified)))
         }
     }
 }
 
-async fn hear_frame<C: Connection>(connection: &mut C) -> Result<Request, End> {
+async fn hear_frame<C: Connection>(gateway: &Gateway, connection: &mut C) -> Result<Request, End> {
+    let mut allowance = FrameAllowance::new(gateway.settings.max_frames_per_second, Instant::now());
     loop {
         let code = match connection.receive().await {
             Incoming::Text(text) => return parse(&text).map_err(End::Close),
-            Incoming::Alive => continue,
+            Incoming::Alive if allowance.take(Instant::now()) => continue,
+            Incoming::Alive => CloseCode::RateLimited,
             Incoming::Binary | Incoming::Invalid => CloseCode::InvalidFrame,
             Incoming::TooLarge => CloseCode::FrameTooLarge,
             Incoming::Gone => return Err(End::Gone),

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use agents::FeedPage;
-use authz::{Action, Admission, Caller, Denied, Target};
+use authz::{Action, Admission, Caller, Denied, DeniedReason, Standing, Target};
 use domain::{DeliveryFields, Seq, StoreError, SyncEpoch};
 use protocol::ResyncReason;
 use sync::{PageRange, TenantLog};
@@ -44,6 +44,9 @@ pub enum ReadError {
     /// The caller may not.
     #[error(transparent)]
     Denied(#[from] Denied),
+    /// The caller lost its standing meanwhile: the token expired or was revoked, or the principal is disabled.
+    #[error("the credential is not valid any more")]
+    Unauthenticated,
     /// The position cannot be served.
     #[error("the position cannot be served")]
     Resync(Resync),
@@ -119,6 +122,11 @@ impl EventReader {
                 }
                 read = event.seq;
             }
+        }
+        match caller.standing(gateway.clock.now()) {
+            Standing::Good => {}
+            Standing::Unauthenticated => return Err(ReadError::Unauthenticated),
+            Standing::TenantSuspended => return Err(Denied::Forbidden(DeniedReason::TenantSuspended).into()),
         }
         gateway.metrics.read.add(page.len() as u64);
         let head = head.seq.max(log.position());

@@ -176,18 +176,20 @@ impl Registry {
     }
 
     /// The connection behind `link` is gone. Its session waits to be resumed when `resumable`, else it ends. A session that has another
-    /// connection meanwhile is left alone.
-    pub(crate) fn leave(&self, session: &Session, link: &Arc<Link>, resumable: bool, now: Instant) {
+    /// connection meanwhile is left alone; answers whether it had none.
+    pub(crate) fn leave(&self, session: &Session, link: &Arc<Link>, resumable: bool, now: Instant) -> bool {
         self.with(|inner| {
             let has_room = inner.sessions.len() <= self.limits.sessions;
-            let Some(entry) = inner.sessions.get_mut(&session.id()).filter(|entry| entry.is_attached_to(link)) else { return };
+            let Some(entry) = inner.sessions.get_mut(&session.id()).filter(|entry| entry.is_attached_to(link)) else { return false };
             if !resumable || !has_room {
-                return inner.remove(session.id());
+                inner.remove(session.id());
+                return true;
             }
             entry.state = State::Detached(now);
             let usage = inner.owners.entry(session.owner().clone()).or_default();
             usage.detached.push(session.id());
-        });
+            true
+        })
     }
 
     /// The session has ended; answers the connection that is to be closed.
@@ -195,7 +197,6 @@ impl Registry {
         self.with(|inner| {
             let link = inner.sessions.get(&session.id()).and_then(Entry::link);
             inner.remove(session.id());
-            session.retire();
             link
         })
     }
@@ -281,7 +282,6 @@ impl Inner {
 
     fn remove(&mut self, id: SessionId) {
         let Some(Entry { session, .. }) = self.sessions.remove(&id) else { return };
-        session.retire();
         if let Some(key) = session.key()
             && self.consumers.get(key) == Some(&id)
         {

@@ -123,12 +123,9 @@ impl<'g> Runner<'g> {
         }
     }
 
-    /// Greets the peer and serves it until the end, which is answered after what is held has been saved.
-    pub(crate) async fn run<C: Connection>(mut self, connection: &mut C, greeting: Vec<Bytes>) -> End {
-        let end = match self.write(connection, greeting).await {
-            Ok(()) => self.serve(connection).await,
-            Err(end) => end,
-        };
+    /// Serves the peer until the end, which is answered after what is held has been saved.
+    pub(crate) async fn run<C: Connection>(&mut self, connection: &mut C) -> End {
+        let end = self.serve(connection).await;
         Box::pin(self.leave(end)).await;
         end
     }
@@ -233,26 +230,29 @@ impl<'g> Runner<'g> {
     }
 
     /// Saves what is held and lets go of the session, which can be resumed if the end is one after which clients come back.
-    async fn leave(self, end: End) {
+    pub(crate) async fn leave(&mut self, end: End) {
         if self.is_outdated {
-            self.session.retire();
+            self.session.outdate();
         }
         let save = self.gateway.saver.flush(&self.session);
         if timeout(self.gateway.settings.write_timeout, save).await.is_err() {
             self.gateway.saver.touch(&self.session);
         }
-        self.session.set_oldest_sent(None);
         let resumable = !self.is_outdated
             && match end {
                 End::Gone => true,
                 End::Close(code) => code.client_may_reconnect() != Reconnect::Never,
             };
+        if !self.gateway.registry.leave(&self.session, &self.link, resumable, Instant::now()) {
+            // Replaced, or resumed by another connection: what is the session's is not this one's to touch any more.
+            return;
+        }
+        self.session.set_oldest_sent(None);
         if let Some(key) = self.session.key()
             && end != End::Close(CloseCode::ConsumerReplaced)
         {
             self.gateway.consumers.detached(key, self.session.holder());
         }
-        self.gateway.registry.leave(&self.session, &self.link, resumable, Instant::now());
     }
 }
 

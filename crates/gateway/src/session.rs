@@ -74,8 +74,8 @@ pub(crate) struct Session {
     head: AtomicU64,
     /// It waits for the next tick.
     listed: AtomicBool,
-    /// It has ended: nothing of it is saved any more.
-    retired: AtomicBool,
+    /// Its history is gone: nothing of it may be saved.
+    outdated: AtomicBool,
 }
 
 impl Session {
@@ -91,7 +91,7 @@ impl Session {
             since: Instant::now(),
             head: AtomicU64::new(position.get()),
             listed: AtomicBool::new(false),
-            retired: AtomicBool::new(false),
+            outdated: AtomicBool::new(false),
         })
     }
 
@@ -139,7 +139,7 @@ impl Session {
 
     /// Whether an acknowledgement is held that is not known to be stored.
     pub(crate) fn is_dirty(&self) -> bool {
-        self.key.is_some() && !self.is_retired() && self.position() > read(&self.saved)
+        self.key.is_some() && !self.is_outdated() && self.position() > read(&self.saved)
     }
 
     /// Notes when the oldest event on its way was dispatched; nothing is on its way without it.
@@ -178,17 +178,19 @@ impl Session {
         self.listed.store(false, Ordering::SeqCst);
     }
 
-    pub(crate) fn retire(&self) {
-        self.retired.store(true, Ordering::SeqCst);
+    /// The history that its positions belong to was replaced.
+    pub(crate) fn outdate(&self) {
+        self.outdated.store(true, Ordering::SeqCst);
     }
 
-    pub(crate) fn is_retired(&self) -> bool {
-        self.retired.load(Ordering::SeqCst)
+    fn is_outdated(&self) -> bool {
+        self.outdated.load(Ordering::SeqCst)
     }
 
-    /// The save of what is held, or a mere verification when all of it is stored. `None` for people and apps and for what has ended.
+    /// The save of what is held, or a mere verification when all of it is stored. `None` for people and apps, and when the history is gone. A session that
+    /// has ended is saved like any other: the store's fence says whether it still may be.
     pub(crate) fn to_save(&self) -> Option<Save> {
-        let key = self.key.clone().filter(|_| !self.is_retired())?;
+        let key = self.key.clone().filter(|_| !self.is_outdated())?;
         let acked = self.is_dirty().then(|| self.position());
         Some(Save { key, holder: self.holder(), acked })
     }

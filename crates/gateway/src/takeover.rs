@@ -3,7 +3,7 @@
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
 
-use agents::{ConsumerError, ConsumerKey, Holder, Taken};
+use agents::{ConsumerError, ConsumerKey, Holder, Save, SaveOutcome, Taken};
 use authz::Caller;
 use domain::SessionId;
 use protocol::CloseCode;
@@ -54,7 +54,8 @@ impl Gateway {
     ) -> Result<(Taken, Arc<Session>), ConsumerError> {
         let _serialised = self.stripes.lock(key).await;
         let holder = Holder::Gateway(entrant.id);
-        let taken = self.take(caller, key, holder).await?;
+        let mut taken = self.take(caller, key, holder).await?;
+        self.inherit(key, holder, &mut taken).await?;
         let owner = (caller.tenant.clone(), caller.principal.clone());
         let session = Session::new(entrant.id, owner, Some(key.clone()), taken.epoch, taken.row.acked);
         let displaced = self.registry.enter(&session, &entrant.link);
@@ -66,7 +67,8 @@ impl Gateway {
     /// Takes the consumer for REST polls.
     pub(crate) async fn take_for_rest(&self, caller: &Caller, key: &ConsumerKey) -> Result<Taken, ConsumerError> {
         let _serialised = self.stripes.lock(key).await;
-        let taken = self.take(caller, key, Holder::Rest).await?;
+        let mut taken = self.take(caller, key, Holder::Rest).await?;
+        self.inherit(key, Holder::Rest, &mut taken).await?;
         let displaced = self.registry.displace(key);
         self.tell_displaced(key, displaced, Holder::Rest);
         Ok(taken)
@@ -83,6 +85,23 @@ impl Gateway {
             self.metrics.takeovers_refused.increment();
         }
         taken
+    }
+
+    /// What the present session acknowledged while the holder was swapped, or could not save before, is stored by the new holder: nothing
+    /// that was acknowledged before the old connection is told comes again.
+    async fn inherit(&self, key: &ConsumerKey, holder: Holder, taken: &mut Taken) -> Result<(), ConsumerError> {
+        let Some(Held { session, .. }) = self.registry.held(key) else { return Ok(()) };
+        if session.epoch() != taken.epoch || session.position() <= taken.row.acked {
+            return Ok(());
+        }
+        let save = Save { key: key.clone(), holder, acked: Some(session.position()) };
+        match self.consumers.save(&[save]).await?.first() {
+            Some(SaveOutcome::Held(stored)) => {
+                taken.row.acked = *stored;
+                Ok(())
+            }
+            _ => Err(ConsumerError::Replaced),
+        }
     }
 
     fn tell_displaced(&self, key: &ConsumerKey, displaced: Option<Held>, holder: Holder) {

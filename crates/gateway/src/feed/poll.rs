@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agents::{ConsumerError, ConsumerKey, CursorRow, FeedPage, Holder, Plan, PollRequest, RestPoll, Taken, WindowLimits, WindowWrite};
-use authz::{Admission, Caller, Standing};
+use authz::{Admission, Caller, Denied, DeniedReason, Standing};
 use bytes::Bytes;
 use domain::{DeliveryFields, Seq, StoreError, Timestamp};
 use protocol::ResyncReason;
@@ -65,6 +65,10 @@ pub(super) async fn answer(feed: &Feed, caller: &Caller, request: PollRequest) -
     if let Some(resync) = consumer_resync(poll.row.acked, &head) {
         return Err(poll.restart(resync).await);
     }
+    if poll.request.after.is_some_and(|after| after.next() < head.floor) {
+        // The cursor has moved past the gap already, but the answer that said so did not reach this client.
+        return Err(resync_error(Resync::new(ResyncReason::Retention, &head)));
+    }
     poll.run().await
 }
 
@@ -124,6 +128,7 @@ impl Poll<'_> {
             if position.replaced {
                 return Err(ConsumerError::Store(StoreError::Unavailable));
             }
+            self.check_standing()?;
             self.head = self.head.max(position.seq);
             let now = self.store_now.plus(self.taken_at.elapsed());
             let limits = WindowLimits::from(&self.feed.gateway.agents);
@@ -131,6 +136,8 @@ impl Poll<'_> {
             let mut found = Found::default();
             if let Plan::Read { after, budget } = computed.plan(self.request.limit.max(1)) {
                 found = self.find(&computed, after, budget, position.seq).await?;
+                // Whoever lost its standing is handed nothing, and what its rights no longer admit does not count as read.
+                self.check_standing()?;
                 computed.record(&found.seqs, found.checked, now);
             }
             if let Some(window) = computed.change() {
@@ -203,10 +210,17 @@ impl Poll<'_> {
         Ok(verdict == Verdict::Deliver)
     }
 
-    /// Whether to answer with what there is: the wait is over, the server stops, or the caller lost its standing.
+    /// Whether to answer with what there is: the wait is over, or the server stops.
     fn is_over(&self) -> bool {
-        let gateway = &self.feed.gateway;
-        Instant::now() >= self.wait_until || gateway.is_draining() || self.caller.standing(gateway.clock.now()) != Standing::Good
+        Instant::now() >= self.wait_until || self.feed.gateway.is_draining()
+    }
+
+    fn check_standing(&self) -> Result<(), ConsumerError> {
+        match self.caller.standing(self.feed.gateway.clock.now()) {
+            Standing::Good => Ok(()),
+            Standing::Unauthenticated => Err(ConsumerError::Unauthenticated),
+            Standing::TenantSuspended => Err(Denied::Forbidden(DeniedReason::TenantSuspended).into()),
+        }
     }
 
     /// What this poll has skipped while waiting counts as read by its client, who will be told so: the next computation does not take the

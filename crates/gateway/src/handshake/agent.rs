@@ -62,7 +62,6 @@ pub(super) async fn resume(
         .authorize(caller, Action::AgentEventsConsume, Target::Principal(&caller.principal))
         .await
         .map_err(|denied| denial(gateway, caller, denied))?;
-    let head = visitor.head().await?;
     let link = Arc::<Link>::default();
     let _serialised = gateway.stripes.lock(key).await;
     match gateway.saver.save(session).await {
@@ -70,6 +69,8 @@ pub(super) async fn resume(
         Ok(SaveOutcome::Replaced) => return Err(CloseCode::UnknownSession),
         Err(error) => return Err(consumer_failure(gateway, caller, &error)),
     }
+    // After the save: what was acknowledged over REST meanwhile must not seem to lie above the head.
+    let head = visitor.head().await?;
     let before = gateway.registry.reattach(session, &link, Instant::now()).map_err(refusal)?;
     if let Some(before) = before {
         // Agent connections have no device: for them a session resumed elsewhere is a consumer replaced (seed 004, design note 4).

@@ -1,6 +1,9 @@
 //! Writing: batches of events, single frames, and the patience with a peer that does not read.
 
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -33,32 +36,56 @@ enum Offered {
 }
 
 /// Runs a write; a peer that does not drain it within `patience` is a slow consumer. A close that is asked for meanwhile wins.
-pub(crate) async fn within(link: &Link, patience: Duration, write: impl Future<Output = Result<(), PeerGone>>) -> Result<(), End> {
-    tokio::select! {
-        biased;
-        written = write => written.map_err(|PeerGone| End::Gone),
-        code = link.closed() => Err(End::Close(code)),
-        () = sleep(patience) => Err(End::Close(CloseCode::SlowConsumer)),
+///
+/// Most writes are done at the first look. What waiting needs is allocated only when one is not, so that it costs idle connections
+/// nothing.
+pub(crate) async fn within<W>(link: &Link, patience: Duration, mut write: Pin<&mut W>) -> Result<(), End>
+where
+    W: Future<Output = Result<(), PeerGone>> + Send,
+{
+    if let Some(written) = look_once(write.as_mut()).await {
+        return written.map_err(|PeerGone| End::Gone);
     }
+    let waiting = async move {
+        tokio::select! {
+            biased;
+            written = write => written.map_err(|PeerGone| End::Gone),
+            code = link.closed() => Err(End::Close(code)),
+            () = sleep(patience) => Err(End::Close(CloseCode::SlowConsumer)),
+        }
+    };
+    Box::pin(waiting).await
+}
+
+/// Looks once whether `future` is ready.
+pub(super) fn look_once<F: Future + ?Sized>(mut future: Pin<&mut F>) -> impl Future<Output = Option<F::Output>> {
+    poll_fn(move |cx| match future.as_mut().poll(cx) {
+        Poll::Ready(output) => Poll::Ready(Some(output)),
+        Poll::Pending => Poll::Ready(None),
+    })
 }
 
 impl Runner<'_> {
     /// Writes frames at once.
-    pub(super) async fn write<C: Connection>(&mut self, connection: &mut C, frames: impl IntoIterator<Item = Bytes>) -> Result<(), End> {
+    pub(crate) async fn write<C, F>(&mut self, connection: &mut C, frames: F) -> Result<(), End>
+    where
+        C: Connection,
+        F: IntoIterator<Item = Bytes, IntoIter: Send> + Send,
+    {
         let write = async {
             for frame in frames {
                 connection.feed(frame).await?;
             }
             connection.flush().await
         };
-        within(&self.link, self.gateway.settings.write_timeout, write).await
+        within(&self.link, self.gateway.settings.write_timeout, pin!(write)).await
     }
 
     /// Offers events of the page, feeds at most `sync.outbound_queue_max` frames, and flushes once.
     pub(super) async fn send_batch<C: Connection>(&mut self, connection: &mut C, now: Instant) -> Result<(), End> {
         let (link, patience) = (Arc::clone(&self.link), self.gateway.settings.write_timeout);
         let mut held = None;
-        within(&link, patience, self.feed_batch(connection, now, &mut held)).await?;
+        within(&link, patience, pin!(self.feed_batch(connection, now, &mut held))).await?;
         self.job = held;
         Ok(())
     }

@@ -1,8 +1,6 @@
 //! What a peer sends once it is identified.
 
-use std::future::poll_fn;
 use std::pin::pin;
-use std::task::Poll;
 
 use agents::ConsumerError;
 use authz::{Denied, DeniedReason};
@@ -10,6 +8,7 @@ use domain::{Seq, StoreError};
 use protocol::{Ack, ClientFrame, ClientOp, CloseCode, FrameFault, GatewayError, HeartbeatAck, ProblemCode, Reason, ServerFrame};
 use tokio::time::Instant;
 
+use super::deliver::look_once;
 use super::{End, Runner, Track};
 use crate::handshake::{denial, encode};
 use crate::{Connection, Incoming};
@@ -27,16 +26,7 @@ impl Runner<'_> {
     /// Hears what has come in already, without waiting.
     pub(super) async fn hear_what_waits<C: Connection>(&mut self, connection: &mut C) -> Result<(), End> {
         for _ in 0..self.gateway.settings.outbound_queue_max.max(1) {
-            let incoming = {
-                let mut receiving = pin!(connection.receive());
-                poll_fn(|cx| {
-                    Poll::Ready(match receiving.as_mut().poll(cx) {
-                        Poll::Ready(incoming) => Some(incoming),
-                        Poll::Pending => None,
-                    })
-                })
-                .await
-            };
+            let incoming = look_once(pin!(connection.receive())).await;
             match incoming {
                 Some(incoming) => self.hear(connection, incoming).await?,
                 None => break,

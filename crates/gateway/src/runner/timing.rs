@@ -1,5 +1,6 @@
 //! What a runner does at certain times: pings, the end of a silent peer, and when to look again.
 
+use std::pin::pin;
 use std::time::Duration;
 
 use protocol::CloseCode;
@@ -30,7 +31,7 @@ impl Runner<'_> {
             connection.ping().await?;
             connection.flush().await
         };
-        within(&self.link, self.gateway.settings.write_timeout, ping).await
+        within(&self.link, self.gateway.settings.write_timeout, pin!(ping)).await
     }
 
     fn silent_at(&self) -> Instant {

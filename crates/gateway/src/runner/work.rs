@@ -1,7 +1,6 @@
 //! Work with the store, one piece at a time, beside the socket.
 
-use std::future::{pending, poll_fn};
-use std::task::Poll;
+use std::future::pending;
 use std::time::Duration;
 
 use agents::{ConsumerError, Save, SaveOutcome};
@@ -10,6 +9,7 @@ use protocol::{CloseCode, ResyncReason};
 use sync::{Page, PageRange};
 use tokio::time::Instant;
 
+use super::deliver::look_once;
 use super::{End, Runner, Track};
 use crate::handshake::{consumer_failure, encode};
 use crate::resync::Resync;
@@ -130,13 +130,7 @@ impl Runner<'_> {
     /// Looks once whether the work that is under way is done. What memory can answer is done at the first look.
     pub(super) async fn poll_job(&mut self) -> Option<Done> {
         let Some(Job(work)) = &mut self.job else { return None };
-        let done = poll_fn(|cx| {
-            Poll::Ready(match work.as_mut().poll(cx) {
-                Poll::Ready(done) => Some(done),
-                Poll::Pending => None,
-            })
-        })
-        .await;
+        let done = look_once(work.as_mut()).await;
         if done.is_some() {
             self.job = None;
         }
@@ -152,7 +146,7 @@ impl Runner<'_> {
             }
             Done::Read(Err(error)) | Done::Prepared(Err(error)) => return self.store_failed(&error),
             Done::Verified(save, Ok(outcomes)) => return self.verified(&save, outcomes.first().copied()),
-            Done::Restarted(resync, Ok(SaveOutcome::Held(_))) => return self.restarted(connection, resync).await,
+            Done::Restarted(resync, Ok(SaveOutcome::Held(stored))) => return self.restarted(connection, resync, stored).await,
             Done::Restarted(_, Ok(SaveOutcome::Replaced)) => return Err(self.replaced()),
             Done::Verified(_, Err(error)) | Done::Restarted(_, Err(error)) => return self.consumer_failed(&error),
         }
@@ -189,11 +183,12 @@ impl Runner<'_> {
         Ok(())
     }
 
-    async fn restarted<C: Connection>(&mut self, connection: &mut C, resync: Resync) -> Result<(), End> {
+    async fn restarted<C: Connection>(&mut self, connection: &mut C, resync: Resync, stored: Seq) -> Result<(), End> {
         self.retry.succeeded();
         self.resync = None;
-        self.track.restart_at(resync.head);
-        self.session.set(resync.head);
+        // At least where delivery goes on; higher when something was acknowledged meanwhile.
+        self.track.restart_at(stored);
+        self.session.set(stored);
         self.session.set_oldest_sent(None);
         self.gateway.metrics.resyncs.increment();
         self.write(connection, [encode(&resync.frame())]).await
