@@ -58,7 +58,7 @@ metrics! {
     WaitingPolls: Gauge = "doorstep_waiting_polls",
     /// Seconds from a publish request that was understood to its durable commit.
     PublishCommitSeconds: Histogram = "doorstep_publish_commit_seconds",
-    /// Events of publish requests, by outcome: published, deduplicated or scheduled.
+    /// Events of publish requests, by outcome: appended, deduplicated or scheduled.
     PublishedEvents: Counter = "doorstep_published_events",
     /// Publish requests refused because a deduplication key stood for another body.
     PublishConflicts: Counter = "doorstep_publish_conflicts",

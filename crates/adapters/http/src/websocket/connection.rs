@@ -20,8 +20,8 @@ use tokio_tungstenite::tungstenite::{Error, Utf8Bytes};
 
 use super::outbox::{CAPACITY, Outbox};
 
-/// What an idle connection keeps for reading.
-const READ_BUFFER: usize = 2 * 1024;
+/// What an idle connection keeps for reading: some thirty acknowledgements at once.
+const READ_BUFFER: usize = 1024;
 /// A larger frame leaves in pieces of this size, or the library's buffer would stay as large as the largest event ever sent.
 const PIECE: usize = 16 * 1024;
 /// What the library may hold beside the outbox: two pieces and the answers to pings.
@@ -66,7 +66,7 @@ impl WebSocket {
         while let Some(Ok(_)) = self.socket.next().await {}
         let stream = self.socket.get_mut();
         stream.shutdown().await.ok()?;
-        let mut unread = [0; 1024];
+        let mut unread = vec![0; 1024];
         while stream.read(&mut unread).await.ok()? > 0 {}
         Some(())
     }
@@ -79,8 +79,8 @@ impl Connection for WebSocket {
             Some(Ok(Message::Binary(_))) => Incoming::Binary,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Alive,
             Some(Ok(Message::Close(_))) => {
-                // The answer to the peer's close is ready; it only has to leave.
-                let _ = timeout(CLOSE_PATIENCE, SinkExt::<Message>::flush(&mut self.socket)).await;
+                // The answer to the peer's close is ready; it only has to leave. Boxed, like every state that an idle connection has not.
+                let _ = Box::pin(timeout(CLOSE_PATIENCE, SinkExt::<Message>::flush(&mut self.socket))).await;
                 Incoming::Gone
             }
             Some(Ok(Message::Frame(_))) => Incoming::Invalid,
@@ -108,8 +108,10 @@ impl Connection for WebSocket {
         SinkExt::<Message>::flush(&mut self.socket).await.map_err(|_| PeerGone)
     }
 
-    async fn close(mut self, code: CloseCode) {
-        let _ = timeout(CLOSE_PATIENCE, self.say_goodbye(code)).await;
+    fn close(mut self, code: CloseCode) -> impl Future<Output = ()> + Send {
+        Box::pin(async move {
+            let _ = timeout(CLOSE_PATIENCE, self.say_goodbye(code)).await;
+        })
     }
 }
 

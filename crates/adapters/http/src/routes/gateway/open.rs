@@ -45,7 +45,24 @@ async fn live(upgrade: OnUpgrade, credential: Option<Secret>, remote: Option<IpA
     let Ok(raw) = upgraded.downcast::<TokioIo<WatchedStream>>() else {
         return tracing::error!("an upgraded connection is not one of this server's");
     };
-    let socket = WebSocket::new(raw.io.into_inner().into_socket(), raw.read_buf, state.settings.max_frame_bytes).await;
+    let max_frame_bytes = state.settings.max_frame_bytes;
+    let socket = Box::pin(WebSocket::new(raw.io.into_inner().into_socket(), raw.read_buf, max_frame_bytes)).await;
     state.gateway.serve(socket, credential, remote).await;
     drop(open);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::live;
+
+    /// What the task of a connection occupies, whatever it does at the moment.
+    fn size_of_task<A, B, C, D, E, F: Future>(_: fn(A, B, C, D, E) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    #[test]
+    fn the_task_of_an_idle_connection_is_small() {
+        let bytes = size_of_task(live);
+        assert!(bytes <= 3 * 1024, "{bytes} bytes");
+    }
 }
