@@ -482,3 +482,43 @@ async fn an_idle_consumer_costs_the_store_nothing() {
     assert_eq!(world.memory.take_calls(), Vec::<Call>::new());
     assert_eq!(world.memory.state().pages_read, pages);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_skipped_in_front_of_an_event_without_budget_is_checked_again() {
+    let world = with_window(1);
+    let (mut peer, _) = world.consume().await;
+    world.publish();
+    world.publish_to(HIDDEN);
+    world.publish();
+    assert_eq!(peer.dispatches(1).await, fresh([1]));
+    world.grant(&agent(), HIDDEN);
+    peer.silence(SECOND).await;
+    peer.ack(1);
+    assert_eq!(peer.dispatches(1).await, fresh([2]));
+    peer.ack(2);
+    assert_eq!(peer.dispatches(1).await, fresh([3]));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_page_that_waits_for_budget_is_not_read_again_for_each_acknowledgement() {
+    let world = with_window(10);
+    let (peer, _) = world.consume().await;
+    world.settle().await;
+    peer.vanish();
+    // Far more than the ring holds, so that all of this comes from the store.
+    world.publish_many(9_000);
+    let (mut peer, _) = world.identify(&world.agent_token, json!({})).await;
+    let before = world.memory.state().pages_read;
+    peer.dispatches(10).await;
+    for number in 1..=500 {
+        peer.ack(number);
+        assert_eq!(peer.dispatches(1).await, fresh([number + 10]));
+    }
+    assert!(world.memory.state().pages_read - before <= 3);
+    // And a consumer that does nothing does not hold it for long.
+    peer.silence(SECOND).await;
+    let before = world.memory.state().pages_read;
+    peer.ack(501);
+    peer.dispatches(1).await;
+    assert_eq!(world.memory.state().pages_read, before + 1);
+}

@@ -278,3 +278,17 @@ async fn the_cost_of_a_tick_follows_activity() {
     tokio::time::sleep(10 * SECOND).await;
     assert_eq!(world.memory.take_calls().len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn what_was_acknowledged_in_another_process_releases_the_window_at_the_next_tick() {
+    let agents = agents::Settings { max_inflight_events: 2, ..agents::Settings::default() };
+    let world = World::with(WorldSettings { agents, ..WorldSettings::default() });
+    let (mut peer, _) = world.consume().await;
+    world.publish_many(4);
+    peer.dispatches(2).await;
+    peer.silence(5 * SECOND).await;
+    world.memory.state().rows.get_mut(&key("default")).unwrap().acked = seq(2);
+    let before = tokio::time::Instant::now();
+    assert_eq!(peer.dispatches(2).await, [(3, false), (4, false)]);
+    assert!(before.elapsed() <= agents::Settings::default().ack_persist_interval);
+}

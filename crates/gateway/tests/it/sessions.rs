@@ -288,3 +288,21 @@ async fn the_state_of_a_connection_is_small() {
     let serving = size_of_val(&world.gateway.serve(connection, None, None));
     assert!(serving <= 2 * own + 2_048, "{serving} bytes, of which {own} for the connection");
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_resumed_session_makes_no_room_for_others() {
+    let gateway = Settings { max_connections_per_principal: 2, ..Settings::default() };
+    let world = World::with(WorldSettings { gateway, ..WorldSettings::default() });
+    let (peer, ready) = world.identify(&world.person_token, json!({})).await;
+    let session = &ready["gateway_session_id"];
+    world.settle().await;
+    peer.vanish();
+    world.settle().await;
+    let mut peer = world.resume(&world.person_token, session).await;
+    peer.expect("resumed").await;
+    let (_other, _) = world.identify(&world.person_token, json!({})).await;
+    peer.vanish();
+    world.settle().await;
+    let mut again = world.resume(&world.person_token, session).await;
+    again.expect("resumed").await;
+}
