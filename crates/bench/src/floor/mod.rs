@@ -1,7 +1,9 @@
 //! Floors: the least work that a row's figure is made of, in a bare loop over the same library.
 
+mod answer;
 mod append;
 mod push;
 
+pub(crate) use answer::AnswerFloor;
 pub(crate) use append::AppendFloor;
 pub(crate) use push::PushFloor;

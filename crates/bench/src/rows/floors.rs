@@ -3,7 +3,7 @@
 use super::RowName;
 use crate::bench::Bench;
 use crate::failure::Failure;
-use crate::floor::{AppendFloor, PushFloor};
+use crate::floor::{AnswerFloor, AppendFloor, PushFloor};
 use crate::ground::PAYLOAD_BYTES;
 use crate::report::{Line, Unit};
 
@@ -15,6 +15,8 @@ struct Loop<'a> {
 
 pub(super) fn run(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let mut loops = vec![append(bench, "publish", 64)?, append(bench, "append-100", 100)?];
+    let answers = AnswerFloor { connections: 64 };
+    loops.push(Loop { name: "answer, 64 connections", rate: Box::new(move || answers.rate(&bench.runtime, bench.window)) });
     let many = bench.sized(1_000);
     loops.push(push(bench, "push, one frame a write, 1 socket", 1, 1));
     loops.push(push(bench, "push, 64 frames a write, 1 socket", 1, 64));

@@ -12,15 +12,15 @@ use crate::wire::{HttpConnection, WireError};
 
 /// What a load was answered with.
 #[derive(Debug)]
-pub(super) struct Answered {
+pub(crate) struct Answered {
     /// Answers per second.
-    pub(super) rate: f64,
+    pub(crate) rate: f64,
     /// From the write of a request to its answer.
-    pub(super) latencies: Latencies,
+    pub(crate) latencies: Latencies,
 }
 
 /// Sends `request` over `connections` for `window`, after a fifth of it to get going. Only answers within the window count.
-pub(super) async fn closed_loop(address: SocketAddr, request: Vec<u8>, connections: usize, window: Duration) -> Result<Answered, Failure> {
+pub(crate) async fn closed_loop(address: SocketAddr, request: Vec<u8>, connections: usize, window: Duration) -> Result<Answered, Failure> {
     let mut open = Vec::with_capacity(connections);
     for _ in 0..connections {
         open.push(HttpConnection::connect(address).await?);

@@ -10,6 +10,8 @@ mod publish;
 mod rest;
 mod start;
 
+pub(crate) use load::closed_loop;
+
 use std::fmt;
 
 use clap::ValueEnum;
