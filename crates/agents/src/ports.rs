@@ -66,6 +66,9 @@ pub enum ConsumerError {
         /// The lowest retained position.
         floor: Seq,
     },
+    /// The caller lost its standing while it waited: the token expired or was revoked, or the principal is disabled.
+    #[error("the credential is not valid any more")]
+    Unauthenticated,
     /// The process is shutting down.
     #[error("shutting down")]
     ShuttingDown,
@@ -83,7 +86,7 @@ pub trait Consumers: Send + Sync {
     async fn accept_ack(&self, caller: &Caller, seq: Seq, dispatched_up_to: Seq) -> Result<(), ConsumerError>;
     /// Fenced, monotone saves and verifications in one batch. Takes no caller: the ticker has no request.
     async fn save(&self, saves: &[Save]) -> Result<Vec<SaveOutcome>, ConsumerError>;
-    /// Fenced; sets the value. Only for resync.
+    /// Fenced; moves the value to `seq`, down only from above the head, and answers what is stored. Only for resync.
     async fn restart(&self, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, ConsumerError>;
     /// The holder's connection ended by itself (not because another took over): a take that follows is no takeover and counts for no storm (`agent.takeover_burst`).
     fn detached(&self, key: &ConsumerKey, holder: Holder) {

@@ -142,6 +142,9 @@ impl RestPoll {
     pub fn change(&self) -> Option<RestWindow> {
         let known = |window: &RestWindow| (window.read, window.highest_sent, window.redeliver_up_to);
         let differs = known(&self.window) != known(&self.stored) || self.window.in_flight != self.stored.in_flight;
+        // A page that `after` has proven must stay proven for a poll that says nothing; what an acknowledgement proves is seen again.
+        let is_proven = self.window.page_first == Seq::ZERO && self.stored.page_first != Seq::ZERO && !self.is_acknowledged();
+        let differs = differs || is_proven;
         (self.has_dispatched || differs).then(|| self.window.clone())
     }
 
@@ -170,8 +173,12 @@ impl RestPoll {
 
     /// An acknowledgement above everything told before the page can only come from that page (or a later copy of it); so does one that leaves nothing on its way.
     fn prove_by_acknowledgement(&mut self) {
-        if self.acked > self.window.sent_before || self.on_its_way().is_empty() {
+        if self.is_acknowledged() {
             self.window.page_first = Seq::ZERO;
         }
+    }
+
+    fn is_acknowledged(&self) -> bool {
+        self.acked > self.window.sent_before || self.on_its_way().is_empty()
     }
 }

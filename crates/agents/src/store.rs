@@ -152,7 +152,8 @@ pub trait CursorStore: Send + Sync {
     async fn save(&self, saves: &[Save]) -> Result<Vec<SaveOutcome>, StoreError>;
     /// Raises `acked` without regard to the holder and answers the row after it; `None` for an unknown consumer. Never lowers it. Changes nothing when the row's epoch is not the log's.
     async fn ack(&self, key: &ConsumerKey, seq: Seq) -> Result<Option<ConsumerStatus>, StoreError>;
-    /// Sets `acked` for the holder, up or down, and clears the window (resync only).
+    /// Moves `acked` to `seq` for the holder and clears the window (resync only). It goes down only from above the log's head: an
+    /// acknowledgement that was stored meanwhile stays. Answers what is stored.
     async fn restart(&self, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, StoreError>;
     /// Stores a window iff the REST holder still holds the row and its version is the expected one; raises the version.
     async fn write_window(&self, write: &WindowWrite) -> Result<bool, StoreError>;

@@ -145,6 +145,8 @@ pub trait IdentityWrite: Send {
     async fn create_token(&mut self, tenant: &TenantId, token: &TokenRecord) -> Result<(), StoreError>;
     /// Revokes a token of a principal; `false` when there is none or it was revoked before.
     async fn revoke_token(&mut self, tenant: &TenantId, principal: &PrincipalId, id: TokenId, at: Timestamp) -> Result<bool, StoreError>;
+    /// Revokes every token of a principal that is not revoked; answers them.
+    async fn revoke_tokens(&mut self, tenant: &TenantId, principal: &PrincipalId, at: Timestamp) -> Result<Vec<TokenId>, StoreError>;
     /// Creates a space.
     async fn create_space(&mut self, tenant: &TenantId, space: &Space) -> Result<(), StoreError>;
     /// Deletes a space with its channels and the grants on them; answers the deleted grants, `None` when there is no such space.

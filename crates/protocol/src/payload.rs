@@ -106,11 +106,17 @@ fn is_finite(number: &str) -> bool {
     (number.len() < SHORT && !number.bytes().any(|b| matches!(b, b'e' | b'E'))) || number.parse::<f64>().is_ok_and(f64::is_finite)
 }
 
-/// Extends `pointer` to the innermost member that is at fault.
+/// Bytes that are read again to say where the fault is. Each level reads what is left of the text, so that a hostile payload could
+/// otherwise cost its size times its depth.
+const DESCENT_BYTES: usize = 64 * 1024;
+
+/// Extends `pointer` to the innermost member that is at fault, as far as [`DESCENT_BYTES`] go.
 fn descend(value: &RawValue, mut depth: usize, pointer: &mut String) {
-    let mut here = value.to_owned();
+    let (mut here, mut left) = (value.to_owned(), DESCENT_BYTES);
     while depth > 0 {
         depth -= 1;
+        let Some(rest) = left.checked_sub(here.get().len()) else { return };
+        left = rest;
         let Some((name, child)) = faulty_child(&here, depth) else { return };
         push_segment(pointer, &name);
         here = child;
@@ -134,11 +140,25 @@ fn faulty_child(value: &RawValue, depth: usize) -> Option<(String, Box<RawValue>
 
 #[cfg(test)]
 mod tests {
-    use super::{fault, numbers_are_finite, surely_fine};
+    use serde_json::value::RawValue;
+
+    use super::{descend, fault, numbers_are_finite, surely_fine};
     use domain::check_json_text;
 
     fn slow_fault(text: &str, max_depth: usize) -> bool {
         check_json_text(text, max_depth).is_err() || !numbers_are_finite(text)
+    }
+
+    #[test]
+    fn saying_where_the_fault_is_costs_a_bounded_share_of_a_hostile_payload() {
+        let wide = format!("{{\"a\":{}{}{}}}", "[".repeat(70), vec!["[]"; 200_000].join(","), "]".repeat(70));
+        let payload = RawValue::from_string(wide).unwrap();
+        let mut pointer = "/payload".to_owned();
+        descend(&payload, 64, &mut pointer);
+        assert_eq!(pointer, "/payload", "larger than what is read again");
+        let small = RawValue::from_string(format!("{{\"a\":{}{}}}", "[".repeat(70), "]".repeat(70))).unwrap();
+        descend(&small, 64, &mut pointer);
+        assert_eq!(pointer, format!("/payload/a{}", "/0".repeat(63)));
     }
 
     #[test]

@@ -100,8 +100,13 @@ impl Logs {
         self.read(|live| live.values().map(|each| each.shared.seq()).max().unwrap_or_default())
     }
 
-    /// Whether the heads of the live tenants were polled successfully of late: a part of readiness.
+    /// Whether tails follow: heads were polled successfully of late, and not every live tail is stalled. A part of readiness; that *some* tails
+    /// are stalled shows in the metrics, since the other tenants are served.
     pub fn is_current(&self) -> bool {
+        let (live, stalled) = (self.parts.metrics.live_tails.get(), self.parts.metrics.stalled_tails.get());
+        if live > 0 && stalled >= live {
+            return false;
+        }
         let patience = self.parts.settings.tail_poll_interval.saturating_mul(3).max(Duration::from_secs(5));
         self.polled.age() <= patience
     }
@@ -170,12 +175,12 @@ impl Logs {
             return Err(error);
         }
         let shared = Arc::new(Shared::new(Arc::clone(&self.parts), tenant.clone(), head, self.cancel.child_token()));
-        // What was committed since the head was read reached no inbox.
-        shared.inbox.look_for(Seq::MAX);
         let log = Arc::new(TenantLog::new(Arc::clone(&shared)));
         let task = self.tracker.spawn(tail::run(Arc::clone(&shared)));
-        let live = Live { shared, handle: Arc::downgrade(&log), task };
+        let live = Live { shared: Arc::clone(&shared), handle: Arc::downgrade(&log), task };
         self.live.write().unwrap_or_else(PoisonError::into_inner).insert(tenant.clone(), live);
+        // What was committed since the head was read, and before the tail could be offered it, reached no inbox.
+        shared.inbox.look_for(Seq::MAX);
         Ok(log)
     }
 

@@ -108,16 +108,22 @@ fn ack(tx: &mut WriteTx, key: &ConsumerKey, seq: Seq) -> Result<Option<ConsumerS
     Ok(status.map(|status| ConsumerStatus { head: head.seq, ..status }))
 }
 
-fn restart(tx: &WriteTx, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, Failure> {
-    let changed = tx.prepare(sql!("agents/restart"))?.execute(params![
+fn restart(tx: &mut WriteTx, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, Failure> {
+    let head = match tx.log_head(&key.tenant) {
+        Err(Failure::Store(StoreError::TenantInactive)) => return Ok(SaveOutcome::Replaced),
+        head => head?.seq,
+    };
+    let values = params![
         key.tenant.as_str(),
         key.agent.as_str(),
         key.name.as_str(),
         holder_uuid(holder).into_bytes(),
         from_seq(seq),
         tx.now().as_micros(),
-    ])?;
-    Ok(if changed > 0 { SaveOutcome::Held(seq) } else { SaveOutcome::Replaced })
+        from_seq(head),
+    ];
+    let stored = first(tx.prepare(sql!("agents/restart"))?.query(values)?, |row| codec::seq(row, 0))?;
+    Ok(stored.map_or(SaveOutcome::Replaced, SaveOutcome::Held))
 }
 
 fn write_window(tx: &WriteTx, write: &WindowWrite) -> Result<bool, Failure> {

@@ -54,7 +54,9 @@ fn a_window_that_was_never_used_begins_at_the_acknowledged_position() {
 fn a_poll_that_changes_nothing_stores_nothing() {
     let mut row = row(7);
     dispatch(&mut row, None, 0, &[8, 9], 9);
+    row.window = begin(&row, Some(9), 1).change().expect("what `after` proves is remembered for polls without it");
     assert_eq!(begin(&row, Some(9), 1).change(), None);
+    assert!(!begin(&row, None, 1).is_unproven());
     row.acked = seq(9);
     assert_eq!(begin(&row, None, 1).change(), None, "what the acknowledgement implies needs no write");
 }

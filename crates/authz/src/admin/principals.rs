@@ -106,7 +106,7 @@ impl Admin {
         Ok(Listing::of(&probe, items, |principal| principal.id.to_string()))
     }
 
-    /// Changes a principal. Operators touch members only; the last enabled owner stays one.
+    /// Changes a principal. Operators touch members only; the last enabled owner stays one. Raising its role revokes its tokens.
     ///
     /// # Errors
     /// [`AdminError`].
@@ -176,6 +176,13 @@ async fn update(tx: &mut Tx, scene: &Scene, actor: &PrincipalId, subject: &Princ
     let mut changes = Vec::new();
     if after.role != before.role {
         changes.push(AccessChange::concerning(Change::PrincipalRole, subject));
+    }
+    if after.role > before.role {
+        // Whoever made or found a token of the lesser principal must not rise with it.
+        let revoked = tx.revoke_tokens(&scene.tenant, subject, scene.now).await?;
+        changes.extend(
+            revoked.into_iter().map(|id| AccessChange { token_id: Some(id), ..AccessChange::concerning(Change::TokenRevoked, subject) }),
+        );
     }
     if after.enabled != before.enabled {
         let change = if after.enabled { Change::PrincipalEnabled } else { Change::PrincipalDisabled };

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use authz::{
-    AdminError, AuditDecision, AuditFilter, Caller, Denied, DeniedReason, Keyset, Made, NewGrant, NewPrincipal, NewTenant, NewToken,
-    Outcome, Permission, PrincipalKind, PrincipalPatch, Role, Scope, Scopes, Settings, TenantState,
+    AdminError, AuditDecision, AuditFilter, AuthenticationError, Caller, Denied, DeniedReason, Keyset, Made, NewGrant, NewPrincipal,
+    NewTenant, NewToken, Outcome, Permission, PrincipalKind, PrincipalPatch, Role, Scope, Scopes, Settings, TenantState,
 };
 use serde_json::json;
 
@@ -177,6 +177,20 @@ async fn a_principal_has_as_many_live_tokens_as_it_may() {
     assert!(create().await.is_err());
     world.admin.revoke_token(&world.owner, &id("ann"), token.record.id).await.unwrap();
     made(create().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_token_of_a_lesser_principal_does_not_rise_with_it() {
+    let world = World::new().await;
+    let (_, kept) = world.principal("ann", PrincipalKind::Person, Role::Member).await;
+    let raise = PrincipalPatch { role: Some(Role::Operator), ..PrincipalPatch::default() };
+    world.admin.update_principal(&world.owner, &id("ann"), raise).await.unwrap();
+    let refused = world.authorizer.authenticate(kept.secret.reveal()).await;
+    assert_eq!(refused.unwrap_err(), AuthenticationError::Unauthenticated);
+    let fresh = world.token("ann", NewToken::default()).await;
+    let lower = PrincipalPatch { role: Some(Role::Member), ..PrincipalPatch::default() };
+    world.admin.update_principal(&world.owner, &id("ann"), lower).await.unwrap();
+    assert_eq!(world.authorizer.authenticate(fresh.secret.reveal()).await.unwrap().role, Role::Member, "lowering keeps them");
 }
 
 #[tokio::test]

@@ -207,11 +207,11 @@ async fn a_suspended_tenant_is_told_apart_from_a_bad_token() {
 #[tokio::test]
 async fn a_new_role_is_seen_by_the_next_request() {
     let world = World::new().await;
-    let (_, token) = world.principal("ann", PrincipalKind::Person, Role::Member).await;
-    let patch = PrincipalPatch { role: Some(Role::Operator), ..PrincipalPatch::default() };
+    let (_, token) = world.principal("ann", PrincipalKind::Person, Role::Operator).await;
+    let patch = PrincipalPatch { role: Some(Role::Member), ..PrincipalPatch::default() };
     world.admin.update_principal(&world.owner, &id("ann"), patch).await.unwrap();
     let caller = world.authorizer.authenticate(token.secret.reveal()).await.unwrap();
-    assert_eq!(caller.role, Role::Operator);
+    assert_eq!(caller.role, Role::Member);
     assert_eq!(standing(&world, &caller), Standing::Good);
 }
 

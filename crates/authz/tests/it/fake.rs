@@ -265,6 +265,16 @@ impl IdentityWrite for Tx {
         Ok(true)
     }
 
+    async fn revoke_tokens(&mut self, tenant: &TenantId, principal: &PrincipalId, at: Timestamp) -> Result<Vec<TokenId>, StoreError> {
+        let own = self.0.tokens.iter_mut().filter(|(t, token)| t == tenant && token.principal == *principal && token.revoked_at.is_none());
+        Ok(own
+            .map(|(_, token)| {
+                token.revoked_at = Some(at);
+                token.id
+            })
+            .collect())
+    }
+
     async fn create_space(&mut self, tenant: &TenantId, space: &Space) -> Result<(), StoreError> {
         match self.0.spaces.insert((tenant.clone(), space.id.clone()), space.clone()) {
             Some(_) => Err(StoreError::Conflict("space")),

@@ -21,7 +21,7 @@ pub enum SpaceCommand {
     /// List spaces.
     #[command(after_help = "Example:\n  doorstep space ls")]
     Ls,
-    /// Delete a space that has no channels.
+    /// Delete a space with its channels and every grant on them; their events stay in the log.
     #[command(after_help = "Example:\n  doorstep space rm support")]
     Rm {
         /// The space.

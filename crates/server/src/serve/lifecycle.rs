@@ -50,10 +50,17 @@ async fn stop(
     node.stop.cancel();
     node.tasks.close();
     let ended = timeout_at(deadline, node.tasks.wait()).await.is_ok();
-    node.store.close().await;
+    // What was accepted is worth a moment beyond the deadline, not for ever: a medium that hangs must not keep the process.
+    let patience = deadline.max(Instant::now() + CLOSE_AT_LEAST);
+    if timeout_at(patience, node.store.close()).await.is_err() {
+        tracing::error!("the store could not be closed in time; what was answered is on the disk");
+    }
     tracing::info!(requests.drained = drained, tasks.ended = ended, "stopped");
     Ok(())
 }
+
+/// How long closing the store may take, also when stopping has used up its time.
+const CLOSE_AT_LEAST: Duration = Duration::from_secs(1);
 
 /// What one step of stopping may take of the time that is left, so that the later ones have some too.
 fn share(left: Duration) -> Duration {

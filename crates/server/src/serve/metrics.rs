@@ -112,7 +112,7 @@ impl ProcessMetrics {
 
     fn intake(&self, samples: &mut Samples) {
         let now = &self.intake;
-        samples.counter(Metric::PublishedEvents, &[("outcome", "appended")], now.published.get());
+        samples.counter(Metric::PublishedEvents, &[("outcome", "published")], now.published.get());
         samples.counter(Metric::PublishedEvents, &[("outcome", "deduplicated")], now.deduplicated.get());
         samples.counter(Metric::PublishedEvents, &[("outcome", "scheduled")], now.scheduled.get());
         samples.counter(Metric::PublishConflicts, &[], now.conflicts.get());

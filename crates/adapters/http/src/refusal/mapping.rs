@@ -112,6 +112,7 @@ impl From<ConsumerError> for Refusal {
                 };
                 resync(Resync { reason, head, epoch, floor })
             }
+            ConsumerError::Unauthenticated => AuthenticationError::Unauthenticated.into(),
             ConsumerError::ShuttingDown => Self::new(ProblemCode::Unavailable, "the server is stopping"),
             ConsumerError::Store(error) => error.into(),
             other => Self::internal(other),
@@ -156,6 +157,7 @@ impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
             ReadError::Denied(denied) => denied.into(),
+            ReadError::Unauthenticated => AuthenticationError::Unauthenticated.into(),
             ReadError::Resync(at) => resync(at),
             ReadError::TooMany => Self::new(ProblemCode::RateLimited, "too many streams are open (gateway.max_connections_per_principal)"),
             ReadError::ShuttingDown => Self::new(ProblemCode::Unavailable, "the server is stopping"),

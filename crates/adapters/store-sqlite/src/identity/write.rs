@@ -108,6 +108,11 @@ pub(crate) fn revoke_token(tx: &WriteTx, tenant: &TenantId, principal: &Principa
     Ok(execute(tx, sql!("authz/revoke_token"), values)? > 0)
 }
 
+pub(crate) fn revoke_tokens(tx: &WriteTx, tenant: &TenantId, principal: &PrincipalId, at: Timestamp) -> Result<Vec<TokenId>, Failure> {
+    let values = params![tenant.as_str(), principal.as_str(), at.as_micros()];
+    collect(tx.prepare(sql!("authz/revoke_tokens"))?.query(values)?, |row| Ok(TokenId::new(codec::uuid(row, 0)?)))
+}
+
 pub(crate) fn touch_token(tx: &WriteTx, tenant: &TenantId, id: TokenId, at: Timestamp) -> Result<(), Failure> {
     execute(tx, sql!("authz/touch_token"), params![tenant.as_str(), id.uuid().into_bytes(), at.as_micros()])?;
     Ok(())

@@ -108,6 +108,10 @@ impl IdentityWrite for WriteTx {
         Ok(identity::revoke_token(self, tenant, principal, id, at)?)
     }
 
+    async fn revoke_tokens(&mut self, tenant: &TenantId, principal: &PrincipalId, at: Timestamp) -> Result<Vec<TokenId>, StoreError> {
+        Ok(identity::revoke_tokens(self, tenant, principal, at)?)
+    }
+
     async fn create_space(&mut self, tenant: &TenantId, space: &Space) -> Result<(), StoreError> {
         Ok(identity::create_space(self, tenant, space)?)
     }

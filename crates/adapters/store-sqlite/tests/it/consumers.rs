@@ -198,16 +198,24 @@ async fn an_ack_changes_nothing_in_a_row_of_another_epoch() {
 }
 
 #[tokio::test]
-async fn a_restart_sets_the_value_for_the_holder_up_or_down_and_clears_the_window() {
+async fn a_restart_clears_the_window_and_moves_the_cursor_down_only_from_above_the_head() {
     let fixture = fixture().await;
-    let version = take(&fixture, "default", Holder::Rest).await.row.window_version;
+    let taken = take(&fixture, "default", Holder::Rest).await;
+    let (head, version) = (taken.head, taken.row.window_version);
+    assert_eq!(taken.row.acked, head);
     write_window(&fixture, "default", version).await;
     assert_eq!(fixture.store.restart(&key("default"), session(), seq(2)).await, Ok(SaveOutcome::Replaced));
-    assert_eq!(fixture.store.restart(&key("default"), Holder::Rest, seq(2)).await, Ok(SaveOutcome::Held(seq(2))));
+    let kept = fixture.store.restart(&key("default"), Holder::Rest, seq(2)).await;
+    assert_eq!(kept, Ok(SaveOutcome::Held(head)), "what is acknowledged and exists stays");
     let row = fixture.store.status(&key("default")).await.unwrap().unwrap().row;
-    assert_eq!((row.acked, row.window, row.window_version), (seq(2), RestWindow::default(), version + 2));
+    assert_eq!((row.acked, row.window, row.window_version), (head, RestWindow::default(), version + 2));
     assert_eq!(row.holder, Some(Holder::Rest));
-    assert_eq!(fixture.store.restart(&key("default"), Holder::Rest, seq(5)).await, Ok(SaveOutcome::Held(seq(5))));
+    fixture.store.ack(&key("default"), head.plus(7)).await.unwrap();
+    assert_eq!(
+        fixture.store.restart(&key("default"), Holder::Rest, head).await,
+        Ok(SaveOutcome::Held(head)),
+        "from above the head it goes down"
+    );
     assert_eq!(fixture.store.restart(&key("absent"), Holder::Rest, seq(5)).await, Ok(SaveOutcome::Replaced));
 }
 
