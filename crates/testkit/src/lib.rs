@@ -2,7 +2,13 @@
 //!
 //! A product of its own: when a test is hard to write, this is where it gets easier. Nothing here is used outside tests and benchmarks.
 
-#![expect(clippy::expect_used, clippy::panic, clippy::missing_panics_doc, reason = "a test that cannot go on says so by a panic")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    clippy::missing_panics_doc,
+    reason = "a test that cannot go on says so by a panic"
+)]
 
 mod clock;
 mod deadline;

@@ -22,8 +22,8 @@ const BODY: usize = 512;
 
 #[tokio::main(worker_threads = 2)]
 async fn main() {
-    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2);
-    let span = Duration::from_secs(seconds);
+    let seconds = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(2.0);
+    let span = Duration::from_secs_f64(seconds);
     let directory = tempfile::tempdir().expect("a temporary directory");
     let clock = Arc::new(SystemClock::new());
     let store = SqliteStore::open(directory.path().join("store"), StoreOptions::default(), clock.clone()).unwrap();

@@ -44,10 +44,9 @@ pub(crate) fn checkpoint_frames(options: &StoreOptions) -> usize {
     usize::try_from(options.wal_checkpoint_bytes / PAGE_SIZE).unwrap_or(usize::MAX).max(1)
 }
 
-/// A fresh, empty database file at `path`.
+/// Makes the empty file at `path` a database.
 pub(crate) fn create(path: &Path, options: &StoreOptions) -> rusqlite::Result<Connection> {
-    let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
-    let connection = open(path, flags, options, options.cache_bytes)?;
+    let connection = existing(path, options)?;
     connection.pragma_update(None, "page_size", i64::try_from(PAGE_SIZE).unwrap_or_default())?;
     connection.pragma_update(None, "application_id", APPLICATION_ID)?;
     prepare_writing(&connection, options)?;

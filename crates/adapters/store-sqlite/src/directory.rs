@@ -110,6 +110,15 @@ fn side_file(path: &Path, suffix: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// Makes a new, empty file that only its owner may read, as the engine makes what it keeps beside it.
+pub(crate) fn create_private_file(path: &Path) -> std::io::Result<()> {
+    let mut options = OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path).map(|_| ())
+}
+
 /// Readable by its owner only: the store holds everybody's events.
 fn create(path: &Path) -> std::io::Result<()> {
     let mut builder = DirBuilder::new();

@@ -8,7 +8,7 @@ use rusqlite::{Connection, OptionalExtension, params};
 use crate::StoreOptions;
 use crate::codec::{self, Position};
 use crate::connection;
-use crate::directory::{Directory, remove_database, write_ahead_log};
+use crate::directory::{Directory, create_private_file, remove_database, write_ahead_log};
 use crate::failure::{Failure, OpenError};
 use crate::log;
 use crate::migrations;
@@ -38,6 +38,7 @@ fn create(directory: &Directory, options: &StoreOptions, now: Timestamp) -> Resu
     let unfinished = directory.unfinished();
     let refused = |error: std::io::Error| OpenError::Directory { path: unfinished.clone(), reason: error.to_string() };
     remove_database(&unfinished).map_err(refused)?;
+    create_private_file(&unfinished).map_err(refused)?;
     let mut connection = connection::create(&unfinished, options).map_err(|error| OpenError::from_sqlite(&path, &error))?;
     migrations::migrate(&mut connection, &path, now)?;
     connection.close().map_err(|(_, error)| OpenError::from_sqlite(&path, &error))?;

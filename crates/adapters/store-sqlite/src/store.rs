@@ -8,6 +8,7 @@ use async_trait::async_trait;
 use authz::AdminTx;
 use domain::{Clock, Publication, StoreError, TenantId, Transactions, Unit};
 use intake::PublishTx;
+use rusqlite::InterruptHandle;
 use sync::{Append, AppendAnswer, CommitListener};
 use tokio::sync::oneshot;
 
@@ -38,6 +39,8 @@ pub struct SqliteStore {
 struct Threads {
     running: Vec<Running>,
     directory: Option<Directory>,
+    /// Stops what reads for long.
+    interrupts: Vec<InterruptHandle>,
 }
 
 struct Running {
@@ -74,7 +77,7 @@ impl SqliteStore {
             metrics: Arc::default(),
             listener: Arc::default(),
             clock,
-            threads: Mutex::new(Threads { running: Vec::new(), directory: Some(directory) }),
+            threads: Mutex::new(Threads { running: Vec::new(), directory: Some(directory), interrupts: Vec::new() }),
             options,
             database,
         };
@@ -119,6 +122,9 @@ impl SqliteStore {
         self.writes.close();
         self.reads.close();
         self.checkpoints.close();
+        for handle in self.threads.lock().unwrap_or_else(PoisonError::into_inner).interrupts.drain(..) {
+            handle.interrupt();
+        }
     }
 
     fn take_threads(&self) -> (Vec<Running>, Option<Directory>) {
@@ -152,6 +158,15 @@ impl SqliteStore {
 
     pub(crate) fn options(&self) -> &StoreOptions {
         &self.options
+    }
+
+    /// Has [`SqliteStore::close`] stop what `connection` does, rather than wait for its end.
+    pub(crate) fn interrupt_on_close(&self, connection: &rusqlite::Connection) {
+        let mut threads = self.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        threads.interrupts.push(connection.get_interrupt_handle());
+        if self.writes.is_closed() {
+            threads.interrupts.drain(..).for_each(|handle| handle.interrupt());
+        }
     }
 
     pub(crate) fn long_snapshot(&self) -> LongSnapshot {

@@ -21,6 +21,9 @@ use crate::{Gateway, Preparation, Resync, Verdict};
 /// How often a poll computes anew because another one stored first. Beyond, it answers empty, and the client comes again.
 const COMPUTATIONS: usize = 8;
 
+/// Events that are read at once at least, so that a small budget does not crawl through what is not admitted.
+const LEAST_READ: usize = 64;
+
 /// Answers a poll.
 pub(super) async fn answer(feed: &Feed, caller: &Caller, request: PollRequest) -> Result<FeedPage, ConsumerError> {
     let gateway = &feed.gateway;
@@ -173,7 +176,9 @@ impl Poll<'_> {
             if found.checked >= up_to || found.seqs.len() >= budget {
                 return Ok(found);
             }
-            let range = PageRange { after: found.checked, up_to: Some(up_to), max_events, max_bytes };
+            // Not much more than can be delivered: what is read beyond the budget is read again by the next poll.
+            let wanted = max_events.min(budget.saturating_sub(found.seqs.len()).max(LEAST_READ));
+            let range = PageRange { after: found.checked, up_to: Some(up_to), max_events: wanted, max_bytes };
             let page = self.log.read(range).await?;
             if page.is_below_floor(found.checked) {
                 return Err(self.restart(Resync::new(ResyncReason::Retention, &page.head)).await);

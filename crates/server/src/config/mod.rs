@@ -6,6 +6,7 @@ mod modules;
 mod schema;
 mod value;
 
+use std::fmt::Write as _;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -306,10 +307,10 @@ impl Config {
             let (in_section, key) = name.split_once('.').unwrap_or(("", name));
             if in_section != section {
                 let gap = if section.is_empty() { "" } else { "\n" };
-                out.push_str(&format!("{gap}[{in_section}]\n"));
+                let _ = writeln!(out, "{gap}[{in_section}]");
                 section = in_section;
             }
-            out.push_str(&format!("{key} = {}\n", as_toml(&value)));
+            let _ = writeln!(out, "{key} = {}", as_toml(&value));
         }
         out
     }

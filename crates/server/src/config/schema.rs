@@ -46,6 +46,7 @@ macro_rules! configuration {
         $(
             $(#[doc = $section_doc])+
             #[derive(Debug, Clone)]
+            #[allow(clippy::struct_field_names, clippy::allow_attributes, reason = "fields are named as their keys, which share words in some sections")]
             pub(crate) struct $section_type { $( $(#[doc = $doc])+ pub(crate) $key: $type, )* }
 
             impl Default for $section_type {

@@ -20,7 +20,7 @@ async fn a_bad_publish_says_where_and_publishes_nothing() {
     let producer = &world.cast.producer;
     let with = |member: &str| format!(r#"{{"type":"a.b","channel":"support/general","payload":{{}},{member}}}"#);
     let cases: Vec<(String, &str)> = vec![
-        ("".into(), ""),
+        (String::new(), ""),
         ("{".into(), ""),
         ("nonsense".into(), ""),
         ("[]".into(), ""),

@@ -1,5 +1,8 @@
 //! The product through its own binary: real processes, real sockets, a real store.
 
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test that cannot go on says so by a panic")]
+#![expect(clippy::disallowed_methods, reason = "tests own their tasks by joining them, and play clients with clocks of their own")]
+
 mod bad_input;
 mod consumers;
 mod durability;

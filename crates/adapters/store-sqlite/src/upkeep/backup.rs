@@ -13,7 +13,7 @@ use crate::StoreOptions;
 use crate::checkpoint::LongSnapshot;
 use crate::codec;
 use crate::connection;
-use crate::directory::{remove_database, sync_directory};
+use crate::directory::{create_private_file, remove_database, sync_directory};
 use crate::queue::Queue;
 use crate::sql::sql;
 use crate::store::SqliteStore;
@@ -123,11 +123,7 @@ fn partial(to: &Path) -> PathBuf {
 
 /// A new database file that only its owner may read. Its durability is ours: it is made durable before it gets its name.
 fn create_private(path: &Path) -> Result<Connection, UpkeepError> {
-    let mut options = File::options();
-    options.write(true).create_new(true);
-    #[cfg(unix)]
-    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-    options.open(path).map_err(at(path))?;
+    create_private_file(path).map_err(at(path))?;
     let target = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX)?;
     target.pragma_update(None, "synchronous", "off")?;
     Ok(target)

@@ -64,13 +64,13 @@ impl SqliteStore {
     /// # Errors
     /// [`UpkeepError::Store`] when the store cannot be read at all. Damage is no error but part of the report.
     pub async fn check(&self) -> Result<CheckReport, UpkeepError> {
-        let (path, options) = (self.path().to_path_buf(), self.options().clone());
+        let connection = connection::reader(self.path(), self.options())?;
+        self.interrupt_on_close(&connection);
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let snapshot = self.long_snapshot();
         self.start("store-check", move || {
-            let _snapshot = snapshot;
-            let report = connection::reader(&path, &options).map_err(UpkeepError::from).and_then(|connection| check(&connection));
-            let _ = sender.send(report);
+            let _ = sender.send(check(&connection));
+            drop(snapshot);
         })?;
         receiver.await.unwrap_or(Err(UpkeepError::Store(StoreError::Unavailable)))
     }
@@ -80,19 +80,24 @@ impl SqliteStore {
 pub(crate) fn check(connection: &Connection) -> Result<CheckReport, UpkeepError> {
     let mut report = CheckReport::default();
     check_engine(connection, &mut report)?;
-    if let Err(failure) = check_logs(connection, &mut report) {
+    match check_logs(connection, &mut report).map_err(StoreError::from) {
         // What the engine cannot read is damage too, not a reason to tell nothing.
-        report.engine.push(StoreError::from(failure).to_string());
+        Err(StoreError::Corrupt(reason)) => report.engine.push(reason),
+        outcome => outcome?,
     }
     Ok(report)
 }
 
 fn check_engine(connection: &Connection, report: &mut CheckReport) -> Result<(), UpkeepError> {
     let mut told = Vec::new();
-    connection.pragma_query(None, "integrity_check", |row| {
+    let checked = connection.pragma_query(None, "integrity_check", |row| {
         told.push(row.get::<_, String>(0)?);
         Ok(())
-    })?;
+    });
+    match checked.map_err(|error| StoreError::from(Failure::from(error))) {
+        Err(StoreError::Corrupt(reason)) => told.push(reason),
+        outcome => outcome?,
+    }
     told.retain(|line| line != "ok");
     report.engine = told;
     Ok(())

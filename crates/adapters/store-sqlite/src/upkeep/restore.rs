@@ -14,7 +14,7 @@ use super::check::check;
 use super::{UpkeepError, at};
 use crate::StoreOptions;
 use crate::connection;
-use crate::directory::{Directory, remove_database};
+use crate::directory::{Directory, create_private_file, remove_database};
 use crate::migrations;
 use crate::sql::sql;
 use crate::startup;
@@ -91,6 +91,7 @@ fn copy(backup: &Path, path: &Path, options: &StoreOptions) -> Result<(), Upkeep
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
     let source = Connection::open_with_flags(backup, flags)?;
     startup::identify(&source, backup)?;
+    create_private_file(path).map_err(at(path))?;
     let mut target = connection::create(path, options)?;
     // The copy brings its own journal mode; until it is done it needs none.
     target.pragma_update_and_check(None, "journal_mode", "delete", |_| Ok(()))?;

@@ -139,7 +139,7 @@ fn a_commit_that_fails_again_is_answered_as_failed_and_leaves_nothing() {
 
 #[test]
 fn only_a_commit_that_failed_on_its_way_to_the_medium_is_in_doubt() {
-    let failure = |stage, error| BatchFailure { stage, error };
+    let failure = |stage, error| BatchFailure { error, stage };
     assert!(failure(Stage::Commit, StoreError::Unavailable).in_doubt());
     for certain in [
         failure(Stage::Commit, StoreError::Full),

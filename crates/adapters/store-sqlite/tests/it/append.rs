@@ -158,3 +158,28 @@ async fn an_empty_request_is_answered() {
     let answer = fixture.store.append(&fixture.tenant, Vec::new()).await.unwrap();
     assert_eq!((answer.appended.len(), answer.head), (0, seq(2)));
 }
+
+#[tokio::test]
+async fn what_cannot_be_numbered_is_refused() {
+    let fixture = Fixture::new().await;
+    let last = (1_i64 << 43) - 2;
+    fixture.raw().execute("UPDATE log_heads SET head = ?1 - 1, floor = ?1", [last]).unwrap();
+    let refused = fixture.append(vec![fixture.event("x"), fixture.event("y")]).await;
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    assert_eq!(new_seq(&fixture.append(vec![fixture.event("x")]).await.unwrap()[0]), last.cast_unsigned());
+    let refused = fixture.append(vec![fixture.event("x")]).await;
+    assert!(matches!(refused, Err(StoreError::Conflict(_))), "{refused:?}");
+    assert_eq!(fixture.head().await, last.cast_unsigned());
+    assert_eq!(fixture.page_after(last.cast_unsigned() - 1).await.unwrap().events.len(), 1);
+}
+
+#[tokio::test]
+async fn another_programs_lock_is_waited_for_and_then_answered_as_passing() {
+    let options = StoreOptions { busy_timeout: Duration::from_millis(50), ..StoreOptions::default() };
+    let fixture = Fixture::with(options).await;
+    let raw = fixture.raw();
+    raw.execute_batch("BEGIN IMMEDIATE").unwrap();
+    assert_eq!(fixture.append(vec![fixture.event("x")]).await, Err(StoreError::Transient));
+    raw.execute_batch("ROLLBACK").unwrap();
+    assert_eq!(new_seq(&fixture.append(vec![fixture.event("x")]).await.unwrap()[0]), 1);
+}

@@ -102,6 +102,18 @@ async fn a_tenant_is_created_with_an_empty_log_and_its_epoch() {
 }
 
 #[tokio::test]
+async fn a_tenant_beyond_what_positions_can_number_is_refused() {
+    let fixture = Fixture::new().await;
+    fixture.raw().execute("UPDATE sqlite_sequence SET seq = (1 << 20) - 2 WHERE name = 'log_heads'", []).unwrap();
+    let made = fixture.create_tenant("last").await;
+    let over = Tenant { id: tenant("over"), ..made.clone() };
+    assert!(is_conflict(&admin!(fixture, |tx| tx.create_tenant(&over), over)));
+    assert_eq!(fixture.store.tenant(&over.id).await, Ok(None));
+    let answer = sync::Append::append(&*fixture.store, &made.id, vec![fixture.event("x")]).await.unwrap();
+    assert_eq!(answer.head, seq(1));
+}
+
+#[tokio::test]
 async fn tenants_are_listed_by_id_with_the_heads_of_their_logs() {
     let fixture = Fixture::new().await;
     for name in ["zeta", "beta"] {
@@ -242,6 +254,27 @@ async fn live_tokens_are_neither_revoked_nor_expired() {
     assert_eq!(admin!(fixture, |tx| tx.live_tokens(&acme, &bot, later), acme, bot), Ok(1));
     let listed = fixture.store.tokens(acme, bot, &all()).await.unwrap();
     assert_eq!(listed.iter().map(|token| token.revoked_at).collect::<Vec<_>>(), [None, None, Some(now)]);
+}
+
+#[tokio::test]
+async fn all_tokens_of_a_principal_are_revoked_at_once_and_each_is_told_once() {
+    let fixture = Fixture::new().await;
+    let acme = &fixture.tenant;
+    let (bot, other) =
+        (fixture.create_principal("bot", PrincipalKind::Agent).await, fixture.create_principal("x", PrincipalKind::Agent).await);
+    let (one, two, theirs) = (token(&fixture, &bot), token(&fixture, &bot), token(&fixture, &other));
+    let before = TokenRecord { revoked_at: Some(fixture.now()), ..token(&fixture, &bot) };
+    for token in [&one, &two, &before, &theirs] {
+        create_token(&fixture, token).await.unwrap();
+    }
+    let at = fixture.now().plus(Duration::from_secs(1));
+    let mut revoked = admin!(fixture, |tx| tx.revoke_tokens(&acme, &bot, at), acme, bot).unwrap();
+    revoked.sort();
+    assert_eq!(revoked, [one.id, two.id]);
+    assert_eq!(admin!(fixture, |tx| tx.revoke_tokens(&acme, &bot, at), acme, bot), Ok(Vec::new()));
+    let instants: Vec<_> = fixture.store.tokens(acme, &bot, &all()).await.unwrap().iter().map(|token| token.revoked_at).collect();
+    assert_eq!(instants, [Some(at), Some(at), before.revoked_at]);
+    assert_eq!(fixture.store.credential(&theirs.hash).await.unwrap().unwrap().token.revoked_at, None);
 }
 
 #[tokio::test]

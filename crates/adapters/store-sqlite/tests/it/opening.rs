@@ -102,6 +102,23 @@ fn a_directory_is_made_for_its_owner_only() {
     assert!(path.join(DATABASE_FILE).exists());
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_stored_is_for_its_owner_only_also_in_a_directory_for_all() {
+    let place = tempfile::tempdir().unwrap();
+    let path = place.path().join("data");
+    std::fs::create_dir(&path).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let store = open(&path).unwrap();
+    store.backup(&place.path().join("backup")).await.unwrap();
+    let mode = |file: &Path| std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(file).unwrap().permissions()) & 0o777;
+    for name in [DATABASE_FILE.to_owned(), format!("{DATABASE_FILE}-wal"), format!("{DATABASE_FILE}-shm")] {
+        assert_eq!(mode(&path.join(&name)), 0o600, "{name}");
+    }
+    assert_eq!(mode(&place.path().join("backup")), 0o600);
+    store.close().await;
+}
+
 #[tokio::test]
 async fn an_emptied_or_vanished_database_is_not_taken_for_a_new_one() {
     let (dir, database) = closed(3).await;
