@@ -48,7 +48,7 @@ pub(crate) fn config(command: &ConfigCommand) -> ExitCode {
 /// Runs `doorstep api …`.
 pub(crate) fn api(command: &ApiCommand) -> ExitCode {
     let text = match command {
-        ApiCommand::Openapi => http_api::openapi().to_pretty_json(),
+        ApiCommand::Openapi => serde_json::to_string_pretty(&http_api::openapi_document()),
         ApiCommand::Asyncapi => serde_json::to_string_pretty(&http_api::asyncapi()),
     };
     match text {

@@ -14,7 +14,7 @@ mod services;
 mod settings;
 mod websocket;
 
-pub use documents::{asyncapi, openapi};
+pub use documents::{asyncapi, openapi, openapi_document};
 pub use metrics::{Histogram, HistogramSnapshot, HttpMetrics, Metric, MetricKind, MetricSource, Samples};
 pub use router::router;
 pub use server::{Listening, serve};

@@ -5,7 +5,7 @@ mod print;
 mod table;
 
 pub(crate) use line::{Line, Target, Unit};
-pub(crate) use print::{busy, failed, progress, show, write};
+pub(crate) use print::{busy, failed, note, progress, show, write};
 
 use std::time::Duration;
 

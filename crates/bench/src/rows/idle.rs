@@ -10,7 +10,7 @@ use super::RowName;
 use crate::bench::Bench;
 use crate::failure::Failure;
 use crate::ground::{Ground, Server};
-use crate::report::{Line, Target, Unit};
+use crate::report::{self, Line, Target, Unit};
 use crate::system;
 use crate::wire::{Follower, Request, WireError, open_stream};
 
@@ -53,12 +53,19 @@ pub(super) fn run(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> 
         // Under --scale, a hundredth of the connections is the unit.
         let wanted = bench.factor.map_or(bench.sized(full), |factor| bench.sized(full) * factor / 100);
         let connections = wanted.min(bench.connections);
+        if connections < wanted {
+            report::note(&format!("the system allows {connections} connections instead of {wanted}"));
+        }
         let seen = bench.each_round(RowName::Idle, |_| one_round(bench, ground, kind, connections))?;
-        let memory = format!("{connections} {name}, memory of each");
-        lines.push(Line::new(RowName::Idle, memory, Unit::Bytes, seen.iter().map(|seen| seen.bytes).collect()).target(most));
+        // Under --scale, a figure has the same name at every size, so that the sizes can be compared.
+        let name = if bench.factor.is_some() { name.to_owned() } else { format!("{connections} {name}") };
+        lines.push(
+            Line::new(RowName::Idle, format!("{name}, memory of each"), Unit::Bytes, seen.iter().map(|seen| seen.bytes).collect())
+                .target(most),
+        );
         let percent: Vec<f64> = seen.iter().filter_map(|seen| seen.percent).collect();
         if !percent.is_empty() {
-            let busy = Line::new(RowName::Idle, format!("{connections} {name}, processor"), Unit::Percent, percent);
+            let busy = Line::new(RowName::Idle, format!("{name}, processor"), Unit::Percent, percent);
             lines.push(if kind == Kind::Consumer { busy.target(Target::AtMost(2.0, "")) } else { busy });
         }
     }
@@ -72,12 +79,12 @@ fn one_round(bench: &Bench, ground: &Ground, kind: Kind, connections: usize) -> 
     let seen = bench.measure("idle connections", async {
         // One of its kind first: what the first one brings with it belongs to no connection.
         let mut held = JoinSet::new();
-        open(&mut held, ground, &server, kind, 0..1).await?;
+        open(&mut held, ground, &server, kind, 0..=0).await?;
         tokio::time::sleep(SETTLE).await;
         let before = server.process.resident_bytes();
-        open(&mut held, ground, &server, kind, 1..connections).await?;
+        open(&mut held, ground, &server, kind, 1..=connections).await?;
         tokio::time::sleep(SETTLE).await;
-        let bytes = (server.process.resident_bytes() as f64 - before as f64) / (connections - 1) as f64;
+        let bytes = (server.process.resident_bytes() as f64 - before as f64) / connections as f64;
         let (begin, busy) = (Instant::now(), system::processor_time(server.process.pid()));
         tokio::time::sleep(quiet).await;
         let used = system::processor_time(server.process.pid()).zip(busy).map(|(after, before)| after.saturating_sub(before));
@@ -98,7 +105,7 @@ async fn open(
     ground: &Ground,
     server: &Server,
     kind: Kind,
-    numbers: std::ops::Range<usize>,
+    numbers: std::ops::RangeInclusive<usize>,
 ) -> Result<(), Failure> {
     let mut opening = JoinSet::new();
     let address = server.address;

@@ -30,7 +30,7 @@ pub(super) fn single(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failur
     let rates: Vec<f64> = answers.iter().map(|answered| answered.rate).collect();
     let mut lines = vec![
         Line::new(shape.row, "events", Unit::PerSecond, rates.clone()).over(shape.floor, floors).target(Target::OfFloor(shape.share)),
-        Line::new(shape.row, "events", Unit::PerSecond, rates).target(SIX_TIMES_NATS),
+        Line::new(shape.row, "events, beside NATS", Unit::PerSecond, rates).target(SIX_TIMES_NATS),
     ];
     lines.extend(latencies(shape.row, &answers, Target::AtMost(0.005, "")));
     lines.push(Line::new(shape.row, "GET /healthz instead", Unit::PerSecond, health).over("raw answers", raw));

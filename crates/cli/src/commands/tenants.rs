@@ -35,15 +35,6 @@ pub enum TenantCommand {
         /// The tenant.
         id: TenantId,
     },
-    /// Delete a tenant with everything in it.
-    #[command(after_help = "Example:\n  doorstep tenant rm acme --yes")]
-    Rm {
-        /// The tenant.
-        id: TenantId,
-        /// Yes, everything in it.
-        #[arg(long)]
-        yes: bool,
-    },
 }
 
 /// Runs `doorstep tenant`.
@@ -73,14 +64,6 @@ pub(crate) async fn run(command: TenantCommand, session: &Session) -> Result<(),
         }
         TenantCommand::Suspend { id } => show(session, &client.change_tenant(&id, &TenantChange { state: TenantState::Suspended }).await?),
         TenantCommand::Activate { id } => show(session, &client.change_tenant(&id, &TenantChange { state: TenantState::Active }).await?),
-        TenantCommand::Rm { id, yes } => {
-            if !yes {
-                return Err(Failure::Usage(format!("this deletes everything in {id} for good: say --yes")));
-            }
-            client.delete_tenant(&id).await?;
-            session.done(&format!("{id} is being deleted"));
-            Ok(())
-        }
     }
 }
 

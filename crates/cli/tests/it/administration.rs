@@ -80,7 +80,6 @@ async fn every_command_makes_the_call_it_stands_for() {
         (vec!["tenant", "ls"], "GET /v1/tenants".to_owned(), none.clone(), page(&tenant)),
         (vec!["tenant", "suspend", "acme"], "PATCH /v1/tenants/acme".to_owned(), json!({"state": "suspended"}), tenant.clone()),
         (vec!["tenant", "activate", "acme"], "PATCH /v1/tenants/acme".to_owned(), json!({"state": "active"}), tenant.clone()),
-        (vec!["tenant", "rm", "acme", "--yes"], "DELETE /v1/tenants/acme".to_owned(), none.clone(), json!({})),
         (vec!["consumer", "show", "work"], "GET /v1/agents/me/consumers/work".to_owned(), none.clone(), consumer.clone()),
         (
             vec!["consumer", "ack", "work", "5", "--sync-epoch", EPOCH],
@@ -196,13 +195,6 @@ async fn a_server_that_is_not_there_is_told_with_what_may_help() {
     let ended = alone(&["me"], "").await;
     assert_eq!(ended.code, 1);
     assert!(ended.err.text().contains("cannot be reached") && ended.err.text().contains("DOORSTEP_URL"), "{}", ended.err.text());
-}
-
-#[tokio::test]
-async fn a_tenant_is_deleted_only_when_that_is_meant() {
-    let ended = alone(&["tenant", "rm", "acme"], "").await;
-    assert_eq!(ended.code, 2);
-    assert!(ended.err.text().contains("--yes"));
 }
 
 #[tokio::test]

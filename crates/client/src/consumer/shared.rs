@@ -128,6 +128,9 @@ impl Shared {
     pub(crate) fn acknowledge_position(&self, seq: Seq) -> Result<(), NeverHandedOut> {
         {
             let mut state = self.state();
+            if state.first_waiting().is_some_and(|first| first <= seq) {
+                return Err(NeverHandedOut);
+            }
             let generation = state.ledger.generation();
             state.ledger.acknowledge(generation, seq)?;
         }
@@ -318,6 +321,15 @@ impl State {
         self.bytes += raw.get().len();
         let generation = self.ledger.generation();
         self.queue.push_back(Queued::Event(Box::new(Waiting { event, raw, generation })));
+    }
+
+    /// The first position that waits for the application.
+    fn first_waiting(&self) -> Option<Seq> {
+        let present = self.ledger.generation();
+        self.queue.iter().find_map(|queued| match queued {
+            Queued::Event(waiting) if waiting.generation == present => Some(waiting.event.seq),
+            _ => None,
+        })
     }
 
     fn pop(&mut self) -> Option<Queued> {

@@ -33,12 +33,4 @@ impl Client {
     pub async fn change_tenant(&self, id: &TenantId, change: &TenantChange) -> Result<Tenant, ClientError> {
         self.transport.answer(self.transport.call(Method::PATCH, &["v1", "tenants", id.as_str()]).json(change)?).await
     }
-
-    /// Deletes a tenant with everything in it. It goes in pieces; the name is free again after the last.
-    ///
-    /// # Errors
-    /// [`ClientError`].
-    pub async fn delete_tenant(&self, id: &TenantId) -> Result<(), ClientError> {
-        self.transport.done(self.transport.call(Method::DELETE, &["v1", "tenants", id.as_str()])).await
-    }
 }

@@ -275,3 +275,32 @@ async fn a_publish_storm_during_catch_up_arrives_in_order_and_once() {
     expected.extend(storm.await.unwrap());
     assert_eq!(got, expected);
 }
+
+#[tokio::test]
+async fn what_is_acknowledged_while_another_takes_over_does_not_come_again() {
+    let world = World::with(&[("agent.ack_persist_interval", "1h"), ("agent.takeover_burst", "1000")]).await;
+    let mut holder = Peer::consumer(world.url(), world.cast.alpha.token(), "default").await;
+    for _ in 0..10 {
+        let sent = world.cast.say_many("support/general", 20).await;
+        holder.dispatched(20).await;
+        let acknowledging = async {
+            for seq in &sent {
+                if holder.try_send(&json!({"op": "ack", "seq": seq})).await.is_none() {
+                    break;
+                }
+            }
+        };
+        let (next, ()) = tokio::join!(Peer::consumer(world.url(), world.cast.alpha.token(), "default"), acknowledging);
+        let acked = next.ready["acked_seq"].as_u64().unwrap();
+        assert!(acked <= *sent.last().unwrap());
+        holder = next;
+        // Whatever the server has taken of them is the new holder's start: it is handed the rest, in order, and nothing below.
+        let rest: Vec<u64> = sent.into_iter().filter(|seq| *seq > acked).collect();
+        assert_eq!(seqs(&holder.dispatched(rest.len()).await), rest);
+        if let Some(last) = rest.last() {
+            holder.ack(*last).await;
+            holder.send(&json!({"op": "heartbeat"})).await;
+            holder.json_of("heartbeat_ack").await;
+        }
+    }
+}

@@ -18,9 +18,27 @@ pub fn openapi() -> OpenApi {
 pub(crate) use openapi::base;
 pub(crate) use problems::WRITING;
 
+/// The OpenAPI document as it is committed and served: members in the order of their names. The library keeps extensions in a hash map, whose
+/// order is another one in each process.
+pub fn openapi_document() -> serde_json::Value {
+    in_order(&serde_json::to_value(openapi()).unwrap_or_default())
+}
+
 /// The document as it is served.
 pub(crate) fn openapi_text(collected: OpenApi) -> String {
-    openapi::complete(collected).to_json().unwrap_or_default()
+    in_order(&serde_json::to_value(openapi::complete(collected)).unwrap_or_default()).to_string()
+}
+
+fn in_order(value: &serde_json::Value) -> serde_json::Value {
+    use serde_json::Value;
+    match value {
+        Value::Object(members) => {
+            let sorted: std::collections::BTreeMap<&String, &Value> = members.iter().collect();
+            Value::Object(sorted.into_iter().map(|(name, value)| (name.clone(), in_order(value))).collect())
+        }
+        Value::Array(elements) => Value::Array(elements.iter().map(in_order).collect()),
+        other => other.clone(),
+    }
 }
 
 /// The document as it is served.
