@@ -37,11 +37,29 @@ pub enum Action {
     AdminBackup,
     /// Ask who one is.
     MeRead,
+    /// Poll one's own inbox and look at its items: agents, for themselves.
+    InboxPoll,
+    /// Claim items of one's own inbox.
+    InboxClaim,
+    /// Acknowledge what one has claimed.
+    InboxAck,
+    /// Give back what one has claimed.
+    InboxRelease,
+    /// Extend the lease of what one has claimed.
+    InboxHeartbeat,
+    /// Be told when work arrives: sessions and streams of signals.
+    StreamSubscribe,
+    /// Say whether an agent wants to be rung: the agent itself, and operators.
+    PresenceSet,
+    /// Look at the inbox of any agent.
+    InboxRead,
+    /// Redrive, discard, put aside, pause: operators.
+    InboxManage,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 25] = [
         Self::EventsPublish,
         Self::EventsRead,
         Self::EventsScheduled,
@@ -58,6 +76,15 @@ impl Action {
         Self::AuditRead,
         Self::AdminBackup,
         Self::MeRead,
+        Self::InboxPoll,
+        Self::InboxClaim,
+        Self::InboxAck,
+        Self::InboxRelease,
+        Self::InboxHeartbeat,
+        Self::StreamSubscribe,
+        Self::PresenceSet,
+        Self::InboxRead,
+        Self::InboxManage,
     ];
 
     /// The registered name.
@@ -79,6 +106,15 @@ impl Action {
             Self::AuditRead => "audit.read",
             Self::AdminBackup => "admin.backup",
             Self::MeRead => "me.read",
+            Self::InboxPoll => "inbox.poll",
+            Self::InboxClaim => "inbox.claim",
+            Self::InboxAck => "inbox.ack",
+            Self::InboxRelease => "inbox.release",
+            Self::InboxHeartbeat => "inbox.heartbeat",
+            Self::StreamSubscribe => "stream.subscribe",
+            Self::PresenceSet => "presence.set",
+            Self::InboxRead => "inbox.read",
+            Self::InboxManage => "inbox.manage",
         }
     }
 
@@ -89,7 +125,13 @@ impl Action {
             Self::EventsRead => Some(Scope::Read),
             Self::AgentEventsConsume => Some(Scope::Consume),
             Self::TenantsManage | Self::AdminBackup => Some(Scope::Instance),
-            Self::MeRead => None,
+            Self::MeRead | Self::PresenceSet => None,
+            Self::InboxPoll => Some(Scope::InboxPoll),
+            Self::InboxClaim => Some(Scope::InboxClaim),
+            Self::InboxAck => Some(Scope::InboxAck),
+            Self::InboxRelease => Some(Scope::InboxRelease),
+            Self::InboxHeartbeat => Some(Scope::InboxHeartbeat),
+            Self::StreamSubscribe => Some(Scope::StreamSubscribe),
             _ => Some(Scope::Admin),
         }
     }
@@ -108,11 +150,45 @@ pub enum Scope {
     Admin,
     /// Operate the instance, as far as the role allows.
     Instance,
+    /// Poll an inbox (this and the next five are seed 000's).
+    InboxPoll,
+    /// Claim.
+    InboxClaim,
+    /// Acknowledge.
+    InboxAck,
+    /// Give back.
+    InboxRelease,
+    /// Extend leases.
+    InboxHeartbeat,
+    /// Open sessions and streams of signals.
+    StreamSubscribe,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 5] = [Self::Publish, Self::Read, Self::Consume, Self::Admin, Self::Instance];
+    pub const ALL: [Self; 11] = [
+        Self::Publish,
+        Self::Read,
+        Self::Consume,
+        Self::Admin,
+        Self::Instance,
+        Self::InboxPoll,
+        Self::InboxClaim,
+        Self::InboxAck,
+        Self::InboxRelease,
+        Self::InboxHeartbeat,
+        Self::StreamSubscribe,
+    ];
+
+    /// What only agents' tokens can have: the scopes of their own inbox.
+    pub const INBOX: [Self; 6] = [
+        Self::InboxPoll,
+        Self::InboxClaim,
+        Self::InboxAck,
+        Self::InboxRelease,
+        Self::InboxHeartbeat,
+        Self::StreamSubscribe,
+    ];
 
     /// The wire word.
     pub const fn as_str(self) -> &'static str {
@@ -122,6 +198,12 @@ impl Scope {
             Self::Consume => "consume",
             Self::Admin => "admin",
             Self::Instance => "instance",
+            Self::InboxPoll => "inbox.poll",
+            Self::InboxClaim => "inbox.claim",
+            Self::InboxAck => "inbox.ack",
+            Self::InboxRelease => "inbox.release",
+            Self::InboxHeartbeat => "inbox.heartbeat",
+            Self::StreamSubscribe => "stream.subscribe",
         }
     }
 

@@ -40,16 +40,30 @@ fn sees(subject: Subject<'_>, view: &RightsView, action: Action, target: Target<
         Target::Tenant | Target::Instance => true,
         Target::Space(space) => view.sees_space(space),
         Target::Channel(channel) => view.channel(channel).is_some(),
-        // Agent-self: not even an operator consumes for another (seed 004, requirement 9).
-        Target::Principal(principal) if action == Action::AgentEventsConsume => principal == subject.principal,
+        // Agent-self: not even an operator consumes or claims for another (seed 004, requirement 9).
+        Target::Principal(principal) if is_agent_self(action) => principal == subject.principal,
         Target::Principal(principal) => principal == subject.principal || view.role.administers(),
     }
+}
+
+/// Whether only agents may, and only for themselves.
+fn is_agent_self(action: Action) -> bool {
+    matches!(
+        action,
+        Action::AgentEventsConsume
+            | Action::InboxPoll
+            | Action::InboxClaim
+            | Action::InboxAck
+            | Action::InboxRelease
+            | Action::InboxHeartbeat
+            | Action::StreamSubscribe
+    )
 }
 
 /// Whether the action is for this kind of principal.
 fn suits(action: Action, kind: PrincipalKind) -> bool {
     match action {
-        Action::AgentEventsConsume => kind == PrincipalKind::Agent,
+        _ if is_agent_self(action) => kind == PrincipalKind::Agent,
         Action::EventsRead => kind != PrincipalKind::Agent,
         _ => true,
     }
@@ -63,13 +77,16 @@ fn permits(subject: Subject<'_>, view: &RightsView, action: Action, target: Targ
         | (A::EventsRead | A::EventsScheduled | A::SpacesRead | A::GrantsRead, T::Tenant)
         | (A::SpacesRead | A::GrantsRead, T::Space(_) | T::Channel(_))
         | (
-            A::EventsScheduled | A::AgentEventsConsume | A::ConsumersList | A::PrincipalsRead | A::TokensManage | A::GrantsRead,
+            A::EventsScheduled | A::ConsumersList | A::PrincipalsRead | A::TokensManage | A::GrantsRead,
             T::Principal(_),
         ) => true,
+        (action, T::Principal(_)) if is_agent_self(action) => true,
+        // Whoever sees the principal is the principal itself or administers it.
+        (A::PresenceSet, T::Principal(_)) => true,
         (A::EventsPublish, T::Tenant) => view.everywhere() >= Some(Permission::Post),
         (A::EventsPublish, T::Channel(channel)) => view.channel(channel) >= Some(Permission::Post),
         (A::ConsumersList | A::PrincipalsRead | A::PrincipalsManage | A::TokensManage | A::AuditRead, T::Tenant)
-        | (A::PrincipalsManage, T::Principal(_)) => view.role.administers(),
+        | (A::PrincipalsManage | A::InboxRead | A::InboxManage, T::Principal(_)) => view.role.administers(),
         (A::SpacesManage | A::GrantsManage, T::Tenant) => view.everywhere() == Some(Permission::Manage),
         (A::SpacesManage | A::GrantsManage, T::Space(space)) => view.space(space.as_str()) == Some(Permission::Manage),
         (A::SpacesManage, T::Channel(channel)) => view.space(channel.space()) == Some(Permission::Manage),

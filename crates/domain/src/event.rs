@@ -63,6 +63,8 @@ impl Audience {
 pub enum EventOrigin {
     /// Published by a principal.
     Published,
+    /// The same, and it left inbox items: each principal of its audience may have one.
+    Work,
     /// One of the server's own (`access.changed`, `agent.updated`, …): owners and operators see it beside its audience.
     Server,
 }

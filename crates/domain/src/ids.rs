@@ -133,6 +133,14 @@ text_id!(
     ConsumerName, "a lowercase letter or digit, then at most 63 of a-z, 0-9, '_' and '-'", is_consumer_name
 );
 text_id!(
+    /// A label on an inbox item by which workers choose.
+    QueueName, "a lowercase letter or digit, then at most 63 of a-z, 0-9, '_' and '-'", is_consumer_name
+);
+text_id!(
+    /// A session of an agent that is told when work arrives; no credential.
+    AgentSessionId, "`sess_`, then 1 to 59 of a-z and 0-9", is_agent_session
+);
+text_id!(
     /// What happened: dot-separated words.
     EventType, "at most 128 characters: words of a-z, 0-9, '_' and '-', separated by single dots", is_event_type
 );
@@ -187,6 +195,17 @@ impl Default for ConsumerName {
     }
 }
 
+impl QueueName {
+    /// The queue of an item that names none.
+    pub const DEFAULT: &'static str = "inbox";
+}
+
+impl Default for QueueName {
+    fn default() -> Self {
+        Self(Arc::from(Self::DEFAULT))
+    }
+}
+
 impl ChannelRef {
     /// Joins a space and a channel.
     pub fn new(space: &SpaceId, channel: &ChannelId) -> Self {
@@ -210,6 +229,11 @@ fn is_name(text: &str) -> bool {
 
 fn is_consumer_name(text: &str) -> bool {
     is_word(text, |b| matches!(b, b'_' | b'-'))
+}
+
+fn is_agent_session(text: &str) -> bool {
+    let Some(rest) = text.strip_prefix("sess_") else { return false };
+    (1..60).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
 }
 
 fn is_word(text: &str, also: fn(u8) -> bool) -> bool {

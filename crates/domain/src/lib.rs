@@ -13,12 +13,13 @@ mod seq;
 mod store_error;
 mod timestamp;
 mod transaction;
+mod work;
 
 pub use clock::{Clock, IdGenerator, SystemClock, SystemIds};
 pub use envelope::{EnvelopeParts, PayloadRef, Priority, encode_body, restamp_body};
 pub use event::{Actor, ActorKind, Audience, DeliveryFields, Event, EventOrigin};
 pub use ids::{
-    ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, SessionId, SpaceId,
+    AgentSessionId, ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, QueueName, SessionId, SpaceId,
     SyncEpoch, TenantId, TokenId,
 };
 pub use json::{JsonTextError, check_json_text};
@@ -28,3 +29,4 @@ pub use seq::Seq;
 pub use store_error::StoreError;
 pub use timestamp::Timestamp;
 pub use transaction::{BoxFuture, Transactions, Unit, UnitError, run_tx};
+pub use work::{Work, WorkFor};

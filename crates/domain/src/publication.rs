@@ -1,8 +1,10 @@
 //! What is handed to the log, and what comes back.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
-use crate::{Audience, ChannelRef, DeduplicationKey, EventId, EventOrigin, EventType, Seq, Timestamp};
+use crate::{Audience, ChannelRef, DeduplicationKey, EventId, EventOrigin, EventType, Seq, Timestamp, Work};
 
 /// SHA-256 of the RFC 8785 form of a published body: tells a repeat from a conflict.
 pub type BodyHash = [u8; 32];
@@ -37,6 +39,8 @@ pub struct Publication {
     pub body: Bytes,
     /// Absent when a repeat is a new event.
     pub deduplication: Option<Deduplication>,
+    /// What it leaves in inboxes; its `origin` is then [`EventOrigin::Work`].
+    pub work: Option<Arc<Work>>,
 }
 
 /// What became of one publication.

@@ -100,6 +100,7 @@ fn from_row(row: &Row<'_>) -> Result<Scheduled, Failure> {
         origin: log::parse_origin(row.get(8)?).ok_or_else(|| Failure::corrupt("a scheduled event of unknown origin"))?,
         created_at: codec::timestamp(row, 9)?,
         deduplication: deduplication(row)?,
+        work: None,
         body: row.get::<_, String>(13)?.into(),
     };
     let schedule = Schedule { publication, publisher: codec::text(row, 2)?, available_at: codec::timestamp(row, 1)? };

@@ -90,7 +90,7 @@ impl Scene {
         };
         let body = encode_body(&parts).map_err(unwritable)?;
         let (channel, origin, created_at) = (None, EventOrigin::Server, self.now);
-        Ok(Publication { id, event_type, channel, audience, origin, created_at, body, deduplication: None })
+        Ok(Publication { id, event_type, channel, audience, origin, created_at, body, deduplication: None, work: None })
     }
 }
 

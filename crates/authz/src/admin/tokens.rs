@@ -40,8 +40,8 @@ impl Scopes {
     /// Every scope that tokens of this kind of principal can have.
     pub fn of_kind(kind: PrincipalKind) -> Self {
         let reading = if kind == PrincipalKind::Agent { [Scope::Consume, Scope::Admin] } else { [Scope::Read, Scope::Admin] };
-        let operating = (kind != PrincipalKind::Agent).then_some(Scope::Instance);
-        std::iter::once(Scope::Publish).chain(reading).chain(operating).collect()
+        let own: &[Scope] = if kind == PrincipalKind::Agent { &Scope::INBOX } else { &[Scope::Instance] };
+        std::iter::once(Scope::Publish).chain(reading).chain(own.iter().copied()).collect()
     }
 
     /// What is in both sets.

@@ -174,7 +174,7 @@ impl World {
 }
 
 pub(crate) fn event(seq: u64, publication: Publication) -> Arc<Event> {
-    let Publication { id, event_type, channel, audience, origin, created_at, body, deduplication: _ } = publication;
+    let Publication { id, event_type, channel, audience, origin, created_at, body, deduplication: _, work: _ } = publication;
     Arc::new(Event::new(Seq::new(seq).unwrap(), id, event_type, channel, audience, origin, created_at, body))
 }
 

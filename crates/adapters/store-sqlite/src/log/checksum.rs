@@ -54,6 +54,7 @@ pub(crate) fn origin_number(origin: EventOrigin) -> i64 {
     match origin {
         EventOrigin::Published => 0,
         EventOrigin::Server => 1,
+        EventOrigin::Work => 2,
     }
 }
 
@@ -62,6 +63,7 @@ pub(crate) fn parse_origin(number: i64) -> Option<EventOrigin> {
     match number {
         0 => Some(EventOrigin::Published),
         1 => Some(EventOrigin::Server),
+        2 => Some(EventOrigin::Work),
         _ => None,
     }
 }

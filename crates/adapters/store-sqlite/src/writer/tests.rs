@@ -107,6 +107,7 @@ fn publication() -> Publication {
         created_at: Timestamp::from_micros(0),
         body: Bytes::from_static(b"\"id\":\"x\"}"),
         deduplication: None,
+            work: None,
     }
 }
 

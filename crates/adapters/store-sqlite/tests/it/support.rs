@@ -181,6 +181,7 @@ impl Fixture {
             created_at: self.now(),
             body: Bytes::from(format!(r#""id":"{id}","type":"message.created","payload":{{"text":"{text}"}}}}"#)),
             deduplication: None,
+            work: None,
         }
     }
 

@@ -103,6 +103,7 @@ impl Memory {
             created_at: SystemClock::new().now(),
             body: Bytes::from(body),
             deduplication: None,
+            work: None,
         };
         self.append_all(std::slice::from_ref(&publication));
         self.state().head.seq.get()

@@ -1,0 +1,28 @@
+//! Claimable work: items, leases, attempts, presence, and the signals around them.
+//!
+//! Architecture invariant: what becomes of an item is decided here and only here, by a pure state machine; stores move rows. An item has at most one valid lease, every transition of a
+//! claimed item matches its generation, and database time decides. Knows no HTTP, no SQL, no socket, and nothing of consumers.
+
+mod announce;
+mod calls;
+mod item;
+mod lease;
+mod machine;
+mod recipient;
+mod rules;
+mod store;
+
+pub use announce::{INBOX_DEAD_LETTERED, INBOX_QUARANTINED, INBOX_REQUEUED, INBOX_RESUMED, ResumeCause};
+pub use calls::{
+    Acknowledge, Bulk, BulkDone, Claim, ClaimKey, ClaimNext, Claimed, ClaimedNext, Extended, GiveBack, Heartbeat, InboxState, ItemOutcome, Poll, Polled, Signal,
+    Subscribe, Subscribed,
+};
+pub use item::{AckState, Attempt, AttemptOutcome, DeadLetterState, Item, ItemFacts, Lease, Recipient, RecipientNumber};
+pub use lease::{Generation, LeaseHash, LeaseKey, LeaseToken};
+pub use machine::{AckResult, NoArrow, Release, Report, RequeueReason, Step};
+pub use recipient::{Concurrency, Policy, Presence, RecipientRow};
+pub use rules::Rules;
+pub use store::{
+    AgentSession, Backlog, ClaimRecord, InboxPage, InboxStore, InboxTotals, InboxTx, InboxView, InboxWrite, ItemFilter, PollRange,
+    QueueFilter, TenantTotals,
+};
