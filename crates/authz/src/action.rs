@@ -181,14 +181,8 @@ impl Scope {
     ];
 
     /// What only agents' tokens can have: the scopes of their own inbox.
-    pub const INBOX: [Self; 6] = [
-        Self::InboxPoll,
-        Self::InboxClaim,
-        Self::InboxAck,
-        Self::InboxRelease,
-        Self::InboxHeartbeat,
-        Self::StreamSubscribe,
-    ];
+    pub const INBOX: [Self; 6] =
+        [Self::InboxPoll, Self::InboxClaim, Self::InboxAck, Self::InboxRelease, Self::InboxHeartbeat, Self::StreamSubscribe];
 
     /// The wire word.
     pub const fn as_str(self) -> &'static str {

@@ -76,10 +76,7 @@ fn permits(subject: Subject<'_>, view: &RightsView, action: Action, target: Targ
         (A::MeRead, _)
         | (A::EventsRead | A::EventsScheduled | A::SpacesRead | A::GrantsRead, T::Tenant)
         | (A::SpacesRead | A::GrantsRead, T::Space(_) | T::Channel(_))
-        | (
-            A::EventsScheduled | A::ConsumersList | A::PrincipalsRead | A::TokensManage | A::GrantsRead,
-            T::Principal(_),
-        ) => true,
+        | (A::EventsScheduled | A::ConsumersList | A::PrincipalsRead | A::TokensManage | A::GrantsRead, T::Principal(_)) => true,
         (action, T::Principal(_)) if is_agent_self(action) => true,
         // Whoever sees the principal is the principal itself or administers it.
         (A::PresenceSet, T::Principal(_)) => true,

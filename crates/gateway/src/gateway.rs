@@ -22,7 +22,7 @@ use crate::runner::{End, Runner};
 use crate::saver::Saver;
 use crate::takeover::Stripes;
 use crate::waiters::Waiters;
-use crate::{Backlog, Connection, DeliveryHook, Metrics, Settings, WindowLimits};
+use crate::{Backlog, Connection, DeliveryHook, InboxHints, Metrics, Settings, WindowLimits};
 
 /// What the engine is made of.
 #[expect(missing_debug_implementations, reason = "ports have no debug form")]
@@ -35,6 +35,8 @@ pub struct Parts {
     pub consumers: Arc<dyn Consumers>,
     /// What every delivery to a consumer passes.
     pub hook: Arc<dyn DeliveryHook>,
+    /// Where hints about inboxes come from.
+    pub hints: Arc<dyn InboxHints>,
     /// Wall time, for the expiry of tokens.
     pub clock: Arc<dyn Clock>,
     /// Where session ids come from.
@@ -51,6 +53,7 @@ pub struct Gateway {
     pub(crate) logs: Arc<Logs>,
     pub(crate) consumers: Arc<dyn Consumers>,
     pub(crate) hook: Arc<dyn DeliveryHook>,
+    pub(crate) hints: Arc<dyn InboxHints>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdGenerator>,
     pub(crate) settings: Settings,
@@ -79,7 +82,7 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 impl Gateway {
     /// An engine without connections. Nothing is saved by itself until [`Gateway::run`].
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { authorizer, logs, consumers, hook, clock, ids, settings, agents } = parts;
+        let Parts { authorizer, logs, consumers, hook, hints, clock, ids, settings, agents } = parts;
         let metrics = Arc::new(Metrics::default());
         let limits = RegistryLimits {
             per_owner: settings.max_connections_per_principal,
@@ -97,6 +100,7 @@ impl Gateway {
             logs,
             consumers,
             hook,
+            hints,
             clock,
             ids,
             settings,

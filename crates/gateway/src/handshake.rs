@@ -19,7 +19,7 @@ use crate::registry::{NotResumable, Slot};
 use crate::resync::Resync;
 use crate::runner::{End, Track, within};
 use crate::session::{Link, Owner, Session};
-use crate::{Connection, Gateway, Incoming};
+use crate::{Connection, Gateway, Hints, Incoming};
 
 /// How a client begins.
 #[derive(Debug)]
@@ -40,6 +40,8 @@ pub(crate) struct Attached {
     pub(crate) track: Track,
     /// The position could not be served: to be settled before anything is read.
     pub(crate) resync: Option<Resync>,
+    /// Hints about the agent's inbox, if it asked for them.
+    pub(crate) hints: Option<Box<dyn Hints>>,
 }
 
 /// Who connects, and what serving them needs whichever kind they are.
@@ -161,7 +163,7 @@ async fn receive(gateway: &Gateway, caller: Caller, owner: Owner) -> Result<Visi
 impl Visitor {
     fn attach(self, session: Arc<Session>, link: Arc<Link>, slot: Slot, track: Track, resync: Option<Resync>) -> Attached {
         let Self { caller, log, admission, .. } = self;
-        Attached { session, link, slot, caller, log, admission, track, resync }
+        Attached { session, link, slot, caller, log, admission, track, resync, hints: None }
     }
 
     async fn head(&self) -> Result<Head, CloseCode> {

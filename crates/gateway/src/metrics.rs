@@ -52,6 +52,8 @@ pub struct Metrics {
     pub waiting_polls: Gauge,
     /// Gateway sessions, those that wait to be resumed included.
     pub sessions: Gauge,
+    /// Hints about inboxes passed on over the gateway.
+    pub hints: Counter,
     /// Events dispatched over the gateway, redeliveries included.
     pub dispatched: Counter,
     /// Events dispatched over REST polls, redeliveries included.
@@ -92,6 +94,7 @@ impl Default for Metrics {
             streams: Gauge::default(),
             waiting_polls: Gauge::default(),
             sessions: Gauge::default(),
+            hints: Counter::default(),
             dispatched: Counter::default(),
             polled: Counter::default(),
             read: Counter::default(),

@@ -10,18 +10,20 @@ mod timing;
 mod track;
 mod work;
 
+use std::future::pending;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 
 use authz::{Admission, Caller, Standing};
 use bytes::Bytes;
 use domain::{Event, Seq};
-use protocol::{CatchupComplete, CloseCode, Reconnect, ServerFrame};
+use protocol::{CatchupComplete, CloseCode, InboxUpdated, Reconnect, ServerFrame};
 use sync::{Position, TenantLog};
 use tokio::sync::watch;
 use tokio::time::{Instant, Sleep, sleep_until, timeout};
 
 pub(crate) use deliver::within;
+pub(crate) use inbound::Refused;
 pub(crate) use track::Track;
 use work::{Job, Retry};
 
@@ -31,7 +33,7 @@ use crate::rate::FrameAllowance;
 use crate::registry::Slot;
 use crate::resync::Resync;
 use crate::session::{Link, Session};
-use crate::{Connection, Gateway, Verdict};
+use crate::{Connection, Gateway, Hints, Verdict};
 
 /// How a connection ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,6 +78,8 @@ pub(crate) struct Runner<'g> {
     /// Work with the store that is under way.
     job: Option<Job>,
     retry: Retry,
+    /// Hints about the agent's inbox, if it asked for them.
+    hints: Option<Box<dyn Hints>>,
     allowance: FrameAllowance,
     /// When the peer was last heard of.
     heard: Instant,
@@ -90,7 +94,7 @@ pub(crate) struct Runner<'g> {
 
 impl<'g> Runner<'g> {
     pub(crate) fn new(gateway: &'g Gateway, attached: Attached) -> Self {
-        let Attached { session, link, slot, caller, log, admission, track, resync } = attached;
+        let Attached { session, link, slot, caller, log, admission, track, resync, hints } = attached;
         let now = Instant::now();
         let counted = match &track {
             Track::Consumer(_) => Counted::new(&gateway.metrics, |metrics| &metrics.agent_connections),
@@ -105,6 +109,7 @@ impl<'g> Runner<'g> {
             verdict: None,
             job: None,
             retry: Retry::default(),
+            hints,
             allowance: FrameAllowance::new(gateway.settings.max_frames_per_second, now),
             heard: now,
             ping_at: now + gateway.settings.heartbeat_interval,
@@ -220,6 +225,7 @@ impl<'g> Runner<'g> {
             incoming = connection.receive() => Some(Ok(incoming)),
             changed = self.position.changed() => changed.err().map(|_| Err(())),
             done = work::wait_for(&mut self.job) => return self.apply(connection, done).await,
+            hint = next_hint(&mut self.hints) => return self.pass_on(connection, hint).await,
             () = timer => None,
         };
         match heard {
@@ -227,6 +233,11 @@ impl<'g> Runner<'g> {
             Some(Err(())) => Err(self.outdated()),
             None => Ok(()),
         }
+    }
+
+    async fn pass_on<C: Connection>(&mut self, connection: &mut C, hint: InboxUpdated) -> Result<(), End> {
+        self.gateway.metrics.hints.increment();
+        self.write(connection, [encode(&ServerFrame::InboxUpdated(hint))]).await
     }
 
     /// Saves what is held and lets go of the session, which can be resumed if the end is one after which clients come back.
@@ -254,6 +265,17 @@ impl<'g> Runner<'g> {
             self.gateway.consumers.detached(key, self.session.holder());
         }
     }
+}
+
+/// Waits for the next hint; forever without hints. Cancel safe.
+async fn next_hint(hints: &mut Option<Box<dyn Hints>>) -> InboxUpdated {
+    if let Some(listening) = hints {
+        if let Some(hint) = listening.next().await {
+            return hint;
+        }
+        *hints = None;
+    }
+    pending().await
 }
 
 /// The frame `catchup.complete`.

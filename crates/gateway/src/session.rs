@@ -74,6 +74,8 @@ pub(crate) struct Session {
     head: AtomicU64,
     /// It waits for the next tick.
     listed: AtomicBool,
+    /// The agent wants hints about its inbox.
+    wants_hints: AtomicBool,
     /// Its history is gone: nothing of it may be saved.
     outdated: AtomicBool,
 }
@@ -91,6 +93,7 @@ impl Session {
             since: Instant::now(),
             head: AtomicU64::new(position.get()),
             listed: AtomicBool::new(false),
+            wants_hints: AtomicBool::new(false),
             outdated: AtomicBool::new(false),
         })
     }
@@ -166,6 +169,21 @@ impl Session {
     /// Events between what is acknowledged and the head.
     pub(crate) fn backlog(&self) -> u64 {
         self.head.load(Ordering::Relaxed).saturating_sub(self.position().get())
+    }
+
+    /// The agent asked for hints about its inbox, for as long as the session lives.
+    pub(crate) fn want_hints(&self) {
+        self.wants_hints.store(true, Ordering::Relaxed);
+    }
+
+    /// It may not hear them any more.
+    pub(crate) fn want_no_hints(&self) {
+        self.wants_hints.store(false, Ordering::Relaxed);
+    }
+
+    /// Whether it did.
+    pub(crate) fn wants_hints(&self) -> bool {
+        self.wants_hints.load(Ordering::Relaxed)
     }
 
     /// Marks it as waiting for the next tick; answers whether it was not.

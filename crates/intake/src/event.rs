@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use domain::{ChannelRef, DeduplicationKey, EventType, PayloadRef, PrincipalId, Priority, Timestamp};
+use domain::{ChannelRef, DeduplicationKey, EventType, PayloadRef, PrincipalId, Priority, QueueName, Timestamp};
 use serde_json::value::RawValue;
 
 /// An agent that is to work on an event.
@@ -11,8 +11,8 @@ use serde_json::value::RawValue;
 pub struct NewRecipient {
     /// The agent.
     pub id: PrincipalId,
-    /// The queue that its item is put in.
-    pub queue: Option<String>,
+    /// The queue that its item is put in; `inbox` when absent.
+    pub queue: Option<QueueName>,
 }
 
 /// An event as a publisher hands it in (stream.md, "Event envelope"). What is absent was not given.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::num::NonZeroU32;
 
-use domain::{BodyHash, ChannelRef, EventType, PayloadRef, PrincipalId, Priority, Timestamp};
+use domain::{BodyHash, ChannelRef, EventType, PayloadRef, PrincipalId, Priority, QueueName, Timestamp};
 use ring::digest;
 use serde::Serialize;
 use serde_json::Value;
@@ -71,7 +71,7 @@ pub(crate) fn fingerprint(event: &NewEvent) -> serde_json::Result<BodyHash> {
         event_type: &event.event_type,
         channel: event.channel.as_ref(),
         audience: &event.audience,
-        recipients: recipients.map(|to| Recipient { kind: "agent", id: &to.id, queue: to.queue.as_deref() }).collect(),
+        recipients: recipients.map(|to| Recipient { kind: "agent", id: &to.id, queue: to.queue.as_ref().map(QueueName::as_str) }).collect(),
         priority: event.priority,
         available_at: event.available_at.map(Instant),
         expires_at: event.expires_at.map(Instant),

@@ -26,6 +26,8 @@ pub struct PublishedEvent {
     pub seq: Option<Seq>,
     /// Whether its deduplication key was known, so that the first event stands.
     pub deduplicated: bool,
+    /// Whether this very request put it into inboxes, at [`PublishedEvent::seq`].
+    pub delivered: bool,
 }
 
 impl PublishedEvent {
@@ -169,18 +171,18 @@ impl Publisher {
     /// The hot path: many requests share one commit.
     async fn append(&self, tenant: &TenantId, planned: Vec<Planned>) -> Result<Published, PublishError> {
         let publications: Vec<Publication> = planned.into_iter().map(Planned::into_publication).collect();
-        let asked = publications.len();
+        let (asked, delivers) = (publications.len(), publications.iter().map(|each| each.work.is_some()).collect::<Vec<_>>());
         let answer = self.parts.append.append(tenant, publications).await?;
         if answer.appended.len() != asked {
             return Err(SHORT_ANSWER.into());
         }
-        let events =
-            answer.appended.iter().enumerate().map(|(number, appended)| self.answer(number, *appended)).collect::<Result<_, _>>()?;
+        let answers = answer.appended.iter().zip(delivers).enumerate();
+        let events = answers.map(|(number, (appended, delivers))| self.answer(number, *appended, delivers)).collect::<Result<_, _>>()?;
         Ok(Published { events, head: answer.head })
     }
 
-    fn answer(&self, number: usize, appended: Appended) -> Result<PublishedEvent, PublishError> {
-        answer(number, appended).inspect_err(|_| self.parts.metrics.conflicts.add(1))
+    fn answer(&self, number: usize, appended: Appended, delivers: bool) -> Result<PublishedEvent, PublishError> {
+        answer(number, appended, delivers).inspect_err(|_| self.parts.metrics.conflicts.add(1))
     }
 
     fn count(&self, published: &Published) {
@@ -192,11 +194,11 @@ impl Publisher {
     }
 }
 
-/// What the publisher is told of one event.
-fn answer(number: usize, appended: Appended) -> Result<PublishedEvent, PublishError> {
+/// What the publisher is told of one event; `delivers` says that it has recipients.
+fn answer(number: usize, appended: Appended, delivers: bool) -> Result<PublishedEvent, PublishError> {
     match appended {
-        Appended::New { seq, id } => Ok(PublishedEvent { id, seq: Some(seq), deduplicated: false }),
-        Appended::Duplicate { id, seq } => Ok(PublishedEvent { id, seq, deduplicated: true }),
+        Appended::New { seq, id } => Ok(PublishedEvent { id, seq: Some(seq), deduplicated: false, delivered: delivers }),
+        Appended::Duplicate { id, seq } => Ok(PublishedEvent { id, seq, deduplicated: true, delivered: false }),
         Appended::Conflict => {
             let place = Place { event: Some(number), member: "/deduplication_key".to_owned() };
             Err(PublishError::DeduplicationConflict { place })

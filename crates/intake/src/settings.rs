@@ -29,6 +29,8 @@ pub struct Settings {
     pub promote_interval: Duration,
     /// After how long promotion is tried again when the store fails (`intake.promote_retry`).
     pub promote_retry: Duration,
+    /// What items live by: attempts, and the boost of their priority (configuration section `inbox`).
+    pub items: inbox::Rules,
     /// Most entries of one page of scheduled events (`http.max_page_size`).
     pub list_max: usize,
 }
@@ -49,6 +51,7 @@ impl Default for Settings {
             promote_batch: 200,
             promote_interval: Duration::from_secs(10),
             promote_retry: Duration::from_secs(1),
+            items: inbox::Rules::default(),
             list_max: 1_000,
         }
     }

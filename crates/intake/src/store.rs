@@ -69,6 +69,8 @@ pub trait ScheduleWrite: Send {
     async fn fail(&mut self, tenant: &TenantId, id: EventId, failure: &str) -> Result<bool, StoreError>;
     /// Whether a channel exists, as this transaction sees it.
     async fn has_channel(&mut self, tenant: &TenantId, channel: &domain::ChannelRef) -> Result<bool, StoreError>;
+    /// Whether an enabled agent of this name exists, as this transaction sees it.
+    async fn has_agent(&mut self, tenant: &TenantId, agent: &PrincipalId) -> Result<bool, StoreError>;
 }
 
 /// Everything that publishing touches, in one transaction.

@@ -20,8 +20,6 @@ const RESERVED_TYPES: [&str; 8] = [
 const LABEL_CHARS: usize = 256;
 /// Most characters of a summary.
 const SUMMARY_CHARS: usize = 200;
-/// Most characters of a queue's name.
-const QUEUE_CHARS: usize = 64;
 
 /// A fault within one event: the member and what is wrong.
 type Fault = (String, String);
@@ -69,10 +67,6 @@ fn check_addressees(event: &NewEvent, settings: &Settings) -> Result<(), Fault> 
     for (index, recipient) in event.recipients.iter().enumerate() {
         if event.recipients.iter().take(index).any(|other| other.id == recipient.id) {
             return fault(format!("/recipients/{index}"), "named twice");
-        }
-        if recipient.queue.as_deref().is_some_and(|queue| !is_queue(queue)) {
-            let detail = "a lowercase letter or digit, then at most 63 of a-z, 0-9, '_' and '-'";
-            return fault(format!("/recipients/{index}/queue"), detail);
         }
     }
     let addressees = event.audience.len() + event.recipients.len();
@@ -135,12 +129,6 @@ pub(crate) fn sanitise(summary: &str) -> Option<String> {
 
 fn is_line(text: &str, max_chars: usize) -> bool {
     text.chars().count() <= max_chars && !text.chars().any(char::is_control)
-}
-
-fn is_queue(text: &str) -> bool {
-    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
-    let Some((&first, rest)) = text.as_bytes().split_first() else { return false };
-    text.len() <= QUEUE_CHARS && plain(first) && rest.iter().all(|&byte| plain(byte) || matches!(byte, b'_' | b'-'))
 }
 
 fn fault<T>(member: impl Into<String>, detail: impl Into<String>) -> Result<T, Fault> {

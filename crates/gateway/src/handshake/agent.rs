@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use agents::{ConsumerKey, SaveOutcome};
-use authz::{Action, Target};
+use authz::{Action, Caller, Target};
 use bytes::Bytes;
 use domain::SessionId;
 use protocol::{CloseCode, Identify, Ready, ServerFrame};
@@ -13,7 +13,7 @@ use tokio::time::Instant;
 use super::{Attached, Visitor, consumer_failure, denial, encode, refusal, resumed};
 use crate::registry::Slot;
 use crate::resync::consumer_resync;
-use crate::runner::Track;
+use crate::runner::{Refused, Track};
 use crate::session::{Link, Session};
 use crate::takeover::Entrant;
 use crate::{DeliveryWindow, Gateway};
@@ -45,7 +45,13 @@ pub(super) async fn identify(
         ack_timeout_ms: Some(u64::try_from(agents.ack_timeout.as_millis()).unwrap_or(u64::MAX)),
         ..visitor.ready(gateway, &session, &head)
     };
-    let greeting = vec![encode(&ServerFrame::Ready(ready))];
+    let mut greeting = vec![encode(&ServerFrame::Ready(ready))];
+    if identify.inbox_hints == Some(true) {
+        match permit_hints(gateway, &visitor.caller).await {
+            Ok(()) => session.want_hints(),
+            Err(refused) => greeting.push(encode(&refused.frame())),
+        }
+    }
     Ok((begin(gateway, visitor, slot, session, link, &head), greeting))
 }
 
@@ -76,7 +82,13 @@ pub(super) async fn resume(
         // Agent connections have no device: for them a session resumed elsewhere is a consumer replaced (seed 004, design note 4).
         before.close(CloseCode::ConsumerReplaced);
     }
-    let greeting = vec![encode(&resumed(head.seq, Some(session.position())))];
+    let mut greeting = vec![encode(&resumed(head.seq, Some(session.position())))];
+    if session.wants_hints()
+        && let Err(refused) = permit_hints(gateway, caller).await
+    {
+        session.want_no_hints();
+        greeting.push(encode(&refused.frame()));
+    }
     Ok((begin(gateway, visitor, slot, Arc::clone(session), link, &head), greeting))
 }
 
@@ -85,5 +97,12 @@ fn begin(gateway: &Gateway, visitor: Visitor, slot: Slot, session: Arc<Session>,
     let acked = session.position();
     let resync = consumer_resync(acked, head);
     let window = DeliveryWindow::new(acked, head.seq, gateway.window_limits());
-    visitor.attach(session, link, slot, Track::Consumer(window), resync)
+    let hints = if session.wants_hints() { gateway.hints.listen(&visitor.caller) } else { None };
+    Attached { hints, ..visitor.attach(session, link, slot, Track::Consumer(window), resync) }
+}
+
+/// Whether the agent may be told about its inbox. Without that the connection stands; it only hears no hints.
+async fn permit_hints(gateway: &Gateway, caller: &Caller) -> Result<(), Refused> {
+    let permitted = gateway.authorizer.authorize(caller, Action::StreamSubscribe, Target::Principal(&caller.principal)).await;
+    permitted.map_err(|_| Refused::hints())
 }

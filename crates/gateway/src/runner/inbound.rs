@@ -14,12 +14,28 @@ use crate::handshake::{denial, encode};
 use crate::{Connection, Incoming};
 
 /// An op that is refused; the connection stays.
-struct Refused {
+pub(crate) struct Refused {
     op: ClientOp,
     code: ProblemCode,
     detail: String,
     pointer: Option<String>,
     reason: Option<Reason>,
+}
+
+impl Refused {
+    /// Hints that the token does not allow; everything else of the `identify` stands.
+    pub(crate) fn hints() -> Self {
+        let detail = "the token does not allow hints about the inbox (scope `stream.subscribe`)".to_owned();
+        let (op, pointer) = (ClientOp::Identify, Some("/inbox_hints".to_owned()));
+        Self { op, code: ProblemCode::Forbidden, detail, pointer, reason: Some(Reason::ScopeMissing) }
+    }
+
+    /// As a frame.
+    pub(crate) fn frame(self) -> ServerFrame {
+        let Self { op, code, detail, pointer, reason } = self;
+        let refused_op = op.as_str().to_owned();
+        ServerFrame::Error(GatewayError { refused_op, code: code.into(), detail, pointer, reason: reason.map(Into::into) })
+    }
 }
 
 impl Runner<'_> {
@@ -126,9 +142,7 @@ impl Runner<'_> {
 
     async fn refuse<C: Connection>(&mut self, connection: &mut C, refused: Refused) -> Result<(), End> {
         self.gateway.metrics.frames_refused.increment();
-        let Refused { op, code, detail, pointer, reason } = refused;
-        let error = GatewayError { refused_op: op.as_str().to_owned(), code: code.into(), detail, pointer, reason: reason.map(Into::into) };
-        self.write(connection, [encode(&ServerFrame::Error(error))]).await
+        self.write(connection, [encode(&refused.frame())]).await
     }
 }
 

@@ -13,6 +13,7 @@ mod support;
 mod clients;
 mod consumers;
 mod frames;
+mod hints;
 mod polls;
 mod saving;
 mod sessions;

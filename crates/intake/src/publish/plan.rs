@@ -1,6 +1,11 @@
 //! What is to be done for one accepted event. Pure.
 
-use domain::{Actor, Audience, Deduplication, EnvelopeParts, EventId, EventOrigin, PrincipalId, Publication, Timestamp, encode_body};
+use std::sync::Arc;
+
+use domain::{
+    Actor, Audience, Deduplication, EnvelopeParts, EventId, EventOrigin, PrincipalId, Priority, Publication, Timestamp, Work, WorkFor,
+    encode_body,
+};
 
 use crate::fingerprint::fingerprint;
 use crate::validate::sanitise;
@@ -30,15 +35,18 @@ impl Planned {
 pub(super) fn plan(event: &NewEvent, id: EventId, actor: &Actor, now: Timestamp, settings: &Settings) -> serde_json::Result<Planned> {
     let due = event.available_at.filter(|at| *at > now);
     let addressees = event.addressees();
+    let summary = event.summary.as_deref().and_then(sanitise);
+    let work = work(event, due.unwrap_or(now), summary.as_deref(), settings);
     let publication = Publication {
         id,
         event_type: event.event_type.clone(),
         channel: event.channel.clone(),
         audience: Audience::new(&addressees),
-        origin: EventOrigin::Published,
+        origin: if work.is_some() { EventOrigin::Work } else { EventOrigin::Published },
         created_at: now,
-        body: encode_body(&envelope(event, id, actor, now, &addressees, event.summary.as_deref().and_then(sanitise).as_deref()))?,
+        body: encode_body(&envelope(event, id, actor, now, &addressees, summary.as_deref()))?,
         deduplication: deduplication(event, due.unwrap_or(now), settings)?,
+        work: work.map(Arc::new),
     };
     Ok(match due {
         Some(available_at) => Planned::Later(Schedule { publication, publisher: actor.id.clone(), available_at }),
@@ -68,6 +76,27 @@ fn envelope<'a>(
         payload: event.payload.as_deref(),
         ..EnvelopeParts::new(id, &event.event_type, now, actor)
     }
+}
+
+/// What it leaves in the inboxes of its recipients, if it has any.
+fn work(event: &NewEvent, available_at: Timestamp, summary: Option<&str>, settings: &Settings) -> Option<Work> {
+    if event.recipients.is_empty() {
+        return None;
+    }
+    let rules = &settings.items;
+    let priority = event.priority.unwrap_or(Priority::Normal);
+    let recipient = |new: &crate::NewRecipient| WorkFor { agent: new.id.clone(), queue: new.queue.clone().unwrap_or_default() };
+    Some(Work {
+        recipients: event.recipients.iter().map(recipient).collect(),
+        priority,
+        kind: event.kind.clone(),
+        source: event.source.clone(),
+        summary: summary.unwrap_or(event.event_type.as_str()).to_owned(),
+        available_at,
+        claim_key: rules.claim_key(available_at, priority),
+        expires_at: event.expires_at,
+        max_attempts: event.max_attempts.map_or(rules.max_attempts.max(1), std::num::NonZeroU32::get),
+    })
 }
 
 /// The key is remembered from when the event is in the log.

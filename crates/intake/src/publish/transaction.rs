@@ -65,8 +65,8 @@ impl Request {
 
     async fn schedule(&self, tx: &mut dyn PublishTx, number: usize, schedule: &Schedule) -> Result<PublishedEvent, PublishError> {
         match tx.schedule(&self.tenant, schedule).await? {
-            Some(appended) => answer(number, appended),
-            None => Ok(PublishedEvent { id: schedule.publication.id, seq: None, deduplicated: false }),
+            Some(appended) => answer(number, appended, false),
+            None => Ok(PublishedEvent { id: schedule.publication.id, seq: None, deduplicated: false, delivered: false }),
         }
     }
 
@@ -76,8 +76,8 @@ impl Request {
         if appended.len() != publications.len() {
             return Err(SHORT_ANSWER.into());
         }
-        for appended in appended {
-            events.push(answer(events.len(), appended)?);
+        for (appended, publication) in appended.into_iter().zip(&publications) {
+            events.push(answer(events.len(), appended, publication.work.is_some())?);
         }
         Ok(())
     }

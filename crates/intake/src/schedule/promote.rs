@@ -10,6 +10,8 @@ use crate::{IntakeParts, PublishTx, Schedule, Scheduled, ScheduledState};
 
 /// Why an event whose channel is gone was not appended.
 const NO_CHANNEL: &str = "The channel does not exist any more.";
+/// Why an event whose recipient is gone was not appended.
+const NO_RECIPIENT: &str = "A recipient does not exist any more, or is disabled.";
 /// Why an event that the store refuses was not appended.
 const REFUSED: &str = "The event could not be appended.";
 
@@ -164,10 +166,8 @@ impl Batch {
         let mut done = Done::default();
         let mut publications = Vec::with_capacity(self.waiting.len());
         for Scheduled { schedule: Schedule { publication, .. }, .. } in &self.waiting {
-            if let Some(channel) = &publication.channel
-                && !tx.has_channel(&self.tenant, channel).await?
-            {
-                done.failed += u64::from(tx.fail(&self.tenant, publication.id, NO_CHANNEL).await?);
+            if let Some(reason) = self.obstacle(tx, publication).await? {
+                done.failed += u64::from(tx.fail(&self.tenant, publication.id, reason).await?);
             } else if let Some(schedule) = tx.promote(&self.tenant, publication.id).await? {
                 publications.push(restamp(schedule.publication, self.now));
             }
@@ -181,6 +181,23 @@ impl Batch {
         }
         done.promoted = publications.len() as u64;
         Ok(done)
+    }
+}
+
+impl Batch {
+    /// What vanished since the event was accepted, as a sentence for people.
+    async fn obstacle(&self, tx: &mut dyn PublishTx, publication: &Publication) -> Result<Option<&'static str>, StoreError> {
+        if let Some(channel) = &publication.channel
+            && !tx.has_channel(&self.tenant, channel).await?
+        {
+            return Ok(Some(NO_CHANNEL));
+        }
+        for recipient in publication.work.iter().flat_map(|work| &work.recipients) {
+            if !tx.has_agent(&self.tenant, &recipient.agent).await? {
+                return Ok(Some(NO_RECIPIENT));
+            }
+        }
+        Ok(None)
     }
 }
 

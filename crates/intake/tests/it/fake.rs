@@ -176,6 +176,12 @@ impl ScheduleWrite for Tx {
         Ok(waited)
     }
 
+    async fn has_agent(&mut self, tenant: &TenantId, agent: &PrincipalId) -> Result<bool, StoreError> {
+        let is_it = |credential: &&Credential| credential.tenant == *tenant && credential.principal.id == *agent;
+        let found = self.0.credentials.iter().find(is_it);
+        Ok(found.is_some_and(|found| found.principal.enabled && found.principal.kind == authz::PrincipalKind::Agent))
+    }
+
     async fn has_channel(&mut self, _tenant: &TenantId, channel: &ChannelRef) -> Result<bool, StoreError> {
         Ok(self.0.channels.contains(channel))
     }

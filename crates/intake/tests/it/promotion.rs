@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::{EventId, TenantId, Timestamp};
-use intake::{NewEvent, ScheduledState, Settings};
+use authz::PrincipalKind;
+use domain::{EventId, PrincipalId, TenantId, Timestamp};
+use intake::{NewEvent, NewRecipient, ScheduledState, Settings};
 
 use crate::world::{World, channel, event, keyed, raw};
 
@@ -69,6 +70,23 @@ async fn what_enters_the_log_was_accepted_when_it_entered() {
     assert_eq!(created_at.as_micros() / 1_000, row.created_at.as_micros() / 1_000);
     assert!(row.created_at >= Timestamp::from_micros(1_700_000_000_000_000).plus(HOUR));
     assert_eq!(envelope["payload"]["created_at"], "untouched");
+    world.stop().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_vanished_recipient_marks_the_event_as_failed_and_blocks_nobody() {
+    let world = World::new().await;
+    world.principal("alpha", PrincipalKind::Agent).await;
+    let recipients = vec![NewRecipient { id: PrincipalId::parse("alpha").unwrap(), queue: None }];
+    let lost = NewEvent { recipients, ..world.later(event(1), HOUR) };
+    let published = world.publish(vec![lost, world.later(event(2), HOUR)]).await.unwrap();
+    assert!(published.events.iter().all(|event| event.is_scheduled() && !event.delivered));
+    world.store.state.lock().unwrap().credentials[1].principal.enabled = false;
+    world.promote();
+    tokio::time::sleep(HOUR * 2).await;
+    assert_eq!(world.numbers(), [2]);
+    let failure = Some("A recipient does not exist any more, or is disabled.".to_owned());
+    assert_eq!(states(&world), [(published.events[0].id, ScheduledState::Failed, failure)]);
     world.stop().await;
 }
 

@@ -35,7 +35,7 @@ async fn the_envelope_carries_what_was_published() {
     world.principal("alpha", PrincipalKind::Agent).await;
     let full = NewEvent {
         audience: vec![id("bob"), id("alpha"), id("bob")],
-        recipients: vec![NewRecipient { id: id("alpha"), queue: Some("inbox".into()) }],
+        recipients: vec![NewRecipient { id: id("alpha"), queue: Some(domain::QueueName::default()) }],
         priority: Some(Priority::High),
         expires_at: Some(world.now().plus(Duration::from_hours(1))),
         max_attempts: std::num::NonZeroU32::new(3),
@@ -61,8 +61,33 @@ async fn the_envelope_carries_what_was_published() {
         "summary": "two lines of text", "expires_at": "2023-11-14T23:13:20.000Z", "payload": {"b": 1.0, "a": "ä"},
     });
     assert_eq!(envelope, expected);
-    assert_eq!((row.channel, row.origin), (Some(channel("support/general")), EventOrigin::Published));
+    assert_eq!((row.channel, row.origin), (Some(channel("support/general")), EventOrigin::Work));
     assert_eq!(row.audience.as_slice(), [id("bob"), id("alpha")]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn recipients_get_work_with_what_was_published_or_the_defaults() {
+    let world = World::new().await;
+    world.principal("alpha", PrincipalKind::Agent).await;
+    world.principal("beta", PrincipalKind::Agent).await;
+    let queue: domain::QueueName = "reviews".parse().unwrap();
+    let to = |name: &str, queue: Option<domain::QueueName>| NewRecipient { id: id(name), queue };
+    let recipients = vec![to("alpha", Some(queue.clone())), to("beta", None)];
+    let urgent = NewEvent { recipients, priority: Some(Priority::Urgent), summary: Some("two\nlines".into()), ..event(0) };
+    let plain = NewEvent { recipients: vec![to("beta", None)], max_attempts: std::num::NonZeroU32::new(2), ..event(1) };
+    let published = world.publish(vec![urgent, plain, event(2)]).await.unwrap();
+    assert_eq!(published.events.iter().map(|event| event.delivered).collect::<Vec<_>>(), [true, true, false]);
+    let rows: Vec<_> = world.store.state.lock().unwrap().log.iter().map(|(_, row)| row.clone()).collect();
+    let rules = inbox::Rules::default();
+    let work = rows[0].work.clone().unwrap();
+    let names: Vec<_> = work.recipients.iter().map(|to| (to.agent.as_str(), to.queue.as_str())).collect();
+    assert_eq!(names, [("alpha", "reviews"), ("beta", "inbox")]);
+    assert_eq!((work.priority, work.summary.as_str(), work.max_attempts), (Priority::Urgent, "two lines", rules.max_attempts));
+    assert_eq!((work.available_at, work.claim_key), (world.now(), rules.claim_key(world.now(), Priority::Urgent)));
+    let work = rows[1].work.clone().unwrap();
+    assert_eq!((work.priority, work.summary.as_str(), work.max_attempts), (Priority::Normal, "message.created", 2));
+    assert!(rows[2].work.is_none());
+    assert_eq!(rows[2].origin, EventOrigin::Published);
 }
 
 #[tokio::test(start_paused = true)]
@@ -125,10 +150,10 @@ async fn recipients_are_enabled_agents() {
 async fn a_repeat_is_answered_with_the_first_event() {
     let world = World::new().await;
     let first = world.publish(vec![keyed(1, "k")]).await.unwrap().events[0];
-    assert_eq!(first, PublishedEvent { id: first.id, seq: seq(1), deduplicated: false });
+    assert_eq!(first, PublishedEvent { id: first.id, seq: seq(1), deduplicated: false, delivered: false });
     tokio::time::advance(Duration::from_mins(5)).await;
     let again = world.publish(vec![event(0), keyed(1, "k")]).await.unwrap();
-    assert_eq!(again.events[1], PublishedEvent { id: first.id, seq: seq(1), deduplicated: true });
+    assert_eq!(again.events[1], PublishedEvent { id: first.id, seq: seq(1), deduplicated: true, delivered: false });
     assert_eq!((again.head, world.numbers()), (Seq::new(2).unwrap(), vec![1, 0]));
     assert_eq!(world.publisher.metrics().deduplicated.get(), 1);
 }

@@ -39,7 +39,6 @@ async fn what_is_not_valid_is_refused_with_a_pointer_and_leaves_nothing() {
         (NewEvent { audience: many(100), recipients: vec![to("one-more")], ..event(0) }, "/audience"),
         (NewEvent { recipients: many(101).iter().map(|p| to(p.as_str())).collect(), ..event(0) }, "/recipients"),
         (NewEvent { recipients: vec![to("a"), to("b"), to("a")], ..event(0) }, "/recipients/2"),
-        (NewEvent { recipients: vec![NewRecipient { id: id("a"), queue: Some("Bad Queue".into()) }], ..event(0) }, "/recipients/0/queue"),
         (NewEvent { expires_at: Some(now), ..event(0) }, "/expires_at"),
         (NewEvent { available_at: Some(now.plus(hour)), expires_at: Some(now.plus(hour)), ..event(0) }, "/expires_at"),
         (NewEvent { available_at: Some(now.plus(hour * 24 * 367)), ..event(0) }, "/available_at"),

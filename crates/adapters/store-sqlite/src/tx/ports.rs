@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use authz::{
-    AccessLogWrite, AuditEntry, AuditWrite, Channel, Grant, IdempotentAnswer, IdentityWrite, Principal, Resource, Space, Tenant,
+    AccessLogWrite, AuditEntry, AuditWrite, Channel, Grant, IdempotentAnswer, IdentityWrite, Principal, PrincipalKind, Resource, Space, Tenant,
     TenantState, TokenRecord,
 };
 use domain::{
@@ -59,6 +59,11 @@ impl ScheduleWrite for WriteTx {
 
     async fn fail(&mut self, tenant: &TenantId, id: EventId, failure: &str) -> Result<bool, StoreError> {
         Ok(schedule::fail(self, tenant, id, failure)?)
+    }
+
+    async fn has_agent(&mut self, tenant: &TenantId, agent: &PrincipalId) -> Result<bool, StoreError> {
+        let found = identity::principal(self.connection(), tenant, agent)?;
+        Ok(found.is_some_and(|principal| principal.enabled && principal.kind == PrincipalKind::Agent))
     }
 
     async fn has_channel(&mut self, tenant: &TenantId, channel: &ChannelRef) -> Result<bool, StoreError> {

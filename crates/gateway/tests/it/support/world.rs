@@ -11,7 +11,7 @@ use domain::{
     Audience, ChannelRef, Clock, ConsumerName, Event, EventId, EventOrigin, EventType, IdGenerator, PrincipalId, Seq, TenantId, Timestamp,
     TokenId,
 };
-use doorstep_gateway::{DeliveryHook, EventReader, Feed, Gateway, Parts, PassDelivery, Settings};
+use doorstep_gateway::{DeliveryHook, EventReader, Feed, Gateway, InboxHints, NoHints, Parts, PassDelivery, Settings};
 use protocol::Secret;
 use serde_json::{Value, json};
 use sync::{CommitListener, Logs};
@@ -70,11 +70,12 @@ pub(crate) struct WorldSettings {
     pub(crate) gateway: Settings,
     pub(crate) agents: agents::Settings,
     pub(crate) hook: Arc<dyn DeliveryHook>,
+    pub(crate) hints: Arc<dyn InboxHints>,
 }
 
 impl Default for WorldSettings {
     fn default() -> Self {
-        Self { gateway: Settings::default(), agents: agents::Settings::default(), hook: Arc::new(PassDelivery) }
+        Self { gateway: Settings::default(), agents: agents::Settings::default(), hook: Arc::new(PassDelivery), hints: Arc::new(NoHints) }
     }
 }
 
@@ -116,6 +117,7 @@ impl World {
             logs: logs.clone(),
             consumers: Arc::new(service),
             hook: settings.hook,
+            hints: settings.hints,
             clock: clock.clone(),
             ids: Arc::new(Ids::default()),
             settings: settings.gateway,

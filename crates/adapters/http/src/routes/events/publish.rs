@@ -111,7 +111,7 @@ fn event(input: EventInput) -> NewEvent {
 }
 
 fn recipient(recipient: Recipient) -> NewRecipient {
-    NewRecipient { id: recipient.id, queue: recipient.queue.map(|queue| queue.as_str().to_owned()) }
+    NewRecipient { id: recipient.id, queue: recipient.queue.and_then(|queue| domain::QueueName::parse(queue.as_str()).ok()) }
 }
 
 const fn priority(priority: protocol::Priority) -> Priority {

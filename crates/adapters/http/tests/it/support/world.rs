@@ -85,6 +85,7 @@ impl World {
             logs,
             consumers: Arc::new(service),
             hook: Arc::new(PassDelivery),
+            hints: Arc::new(gateway::NoHints),
             clock: clock.clone(),
             ids: ids.clone(),
             settings: options.gateway,
