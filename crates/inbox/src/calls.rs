@@ -258,3 +258,15 @@ pub struct Signal {
     /// When it was sent.
     pub sent_at: Timestamp,
 }
+
+/// A change of an agent's presence.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PresenceChange {
+    /// It wants to be rung.
+    In,
+    /// It does not.
+    Out {
+        /// For how long; until it says otherwise when absent.
+        for_: Option<Duration>,
+    },
+}

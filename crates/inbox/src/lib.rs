@@ -4,25 +4,40 @@
 //! claimed item matches its generation, and database time decides. Knows no HTTP, no SQL, no socket, and nothing of consumers.
 
 mod announce;
+mod bells;
 mod calls;
+mod error;
+mod inbox;
 mod item;
 mod lease;
 mod machine;
+mod metrics;
 mod recipient;
 mod rules;
+mod sessions;
+mod settings;
 mod store;
+mod stubs;
+mod tails;
 
 pub use announce::{INBOX_DEAD_LETTERED, INBOX_QUARANTINED, INBOX_REQUEUED, INBOX_RESUMED, ResumeCause};
+pub use bells::Bells;
 pub use calls::{
-    Acknowledge, Bulk, BulkDone, Claim, ClaimKey, ClaimNext, Claimed, ClaimedNext, Extended, GiveBack, Heartbeat, InboxState, ItemOutcome, Poll, Polled, Signal,
-    Subscribe, Subscribed,
+    Acknowledge, Bulk, BulkDone, Claim, ClaimKey, ClaimNext, Claimed, ClaimedNext, Extended, GiveBack, Heartbeat, InboxState, ItemOutcome,
+    Poll, Polled, PresenceChange, Signal, Subscribe, Subscribed,
 };
+pub use error::InboxError;
+pub use inbox::{Inbox, InboxParts};
 pub use item::{AckState, Attempt, AttemptOutcome, DeadLetterState, Item, ItemFacts, Lease, Recipient, RecipientNumber};
 pub use lease::{Generation, LeaseHash, LeaseKey, LeaseToken};
 pub use machine::{AckResult, NoArrow, Release, Report, RequeueReason, Step};
+pub use metrics::Metrics;
 pub use recipient::{Concurrency, Policy, Presence, RecipientRow};
 pub use rules::Rules;
+pub use settings::Settings;
 pub use store::{
     AgentSession, Backlog, ClaimRecord, InboxPage, InboxStore, InboxTotals, InboxTx, InboxView, InboxWrite, ItemFilter, PollRange,
     QueueFilter, TenantTotals,
 };
+pub use stubs::{SignalStream, Sweeper};
+pub use tails::Tails;
