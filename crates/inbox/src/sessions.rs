@@ -19,7 +19,7 @@ impl Inbox {
     /// [`InboxError::Denied`] unless the caller is an agent with the scope `stream.subscribe`; [`InboxError::Invalid`] for a device name that
     /// is too long; the store's.
     pub async fn subscribe(&self, _caller: &Caller, _request: Subscribe) -> Result<Subscribed, InboxError> {
-        let _ = self.touches.0.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.touches.0.lock().unwrap_or_else(PoisonError::into_inner));
         Err(StoreError::Unavailable.into())
     }
 }
