@@ -138,7 +138,7 @@ text_id!(
 );
 text_id!(
     /// A session of an agent that is told when work arrives; no credential.
-    AgentSessionId, "`sess_`, then 1 to 59 of a-z and 0-9", is_agent_session
+    AgentSessionId, "`sess_`, then 1 to 59 letters and digits", is_agent_session
 );
 text_id!(
     /// What happened: dot-separated words.
@@ -233,7 +233,7 @@ fn is_consumer_name(text: &str) -> bool {
 
 fn is_agent_session(text: &str) -> bool {
     let Some(rest) = text.strip_prefix("sess_") else { return false };
-    (1..60).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit())
+    (1..60).contains(&rest.len()) && rest.bytes().all(|byte| byte.is_ascii_alphanumeric())
 }
 
 fn is_word(text: &str, also: fn(u8) -> bool) -> bool {

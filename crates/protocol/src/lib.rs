@@ -9,6 +9,7 @@ mod consumer;
 mod encode;
 mod event;
 mod frames;
+mod inbox;
 mod limits;
 mod page;
 mod parse;
@@ -35,6 +36,13 @@ pub use frames::{
     Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, FrameMessage, FrameMessages, GatewayError, Heartbeat,
     HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired, ServerFrame, ServerOp,
     frame_messages,
+};
+pub use inbox::{
+    AckDone, AckItem, AckResult, AckState, AcknowledgeRequest, AcknowledgeResponse, AttemptOutcome, BulkRequest, BulkResponse,
+    ClaimBacklog, ClaimConcurrency, ClaimNextRequest, ClaimNextResponse, ClaimRequest, ClaimResponse, DeadLetterState, EnvelopeMembers,
+    HeartbeatItem, HeartbeatRequest, HeartbeatResponse, InboxHead, InboxItem, InboxItemFilter, InboxPolicy, InboxPresence, InboxState,
+    ItemAttempt, ItemClaim, ItemOutcome, ItemTarget, LeaseExtended, PauseRequest, PollRequest, PollResponse, PresenceRequest,
+    PresenceState, RecipientRef, ReleaseRequest, Seconds, SessionSubscribed, SubscribeRequest, Transport, envelope_members,
 };
 pub use limits::PublishLimits;
 pub use page::Page;

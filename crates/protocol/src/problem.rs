@@ -40,6 +40,10 @@ vocabulary! {
         LimitReached = "limit_reached",
         /// The resource is in a state that does not allow this; `reason` says which.
         StateConflict = "state_conflict",
+        /// The lease is over: the item was claimed again, finished, taken away or given back. Stop working on it.
+        LeaseLost = "lease_lost",
+        /// The inbox cannot say what changed since the position. Read the items afresh at `resync_url`, then poll after `head_seq`.
+        CursorResetRequired = "cursor_reset_required",
         /// The position cannot be served; `reason` says why and `head_seq` where reading goes on. Read the current state afresh.
         ResyncRequired = "resync_required",
         /// The body, or the payload that `pointer` names, is larger than allowed.
@@ -74,8 +78,13 @@ impl ProblemCode {
             Self::MethodNotAllowed => 405,
             Self::NotAcceptable => 406,
             Self::RequestTimeout => 408,
-            Self::DeduplicationConflict | Self::IdempotencyConflict | Self::AlreadyExists | Self::LimitReached | Self::StateConflict => 409,
-            Self::ResyncRequired => 410,
+            Self::DeduplicationConflict
+            | Self::IdempotencyConflict
+            | Self::AlreadyExists
+            | Self::LimitReached
+            | Self::StateConflict
+            | Self::LeaseLost => 409,
+            Self::CursorResetRequired | Self::ResyncRequired => 410,
             Self::PayloadTooLarge => 413,
             Self::UnsupportedMediaType => 415,
             Self::UpgradeRequired => 426,
@@ -101,6 +110,8 @@ impl ProblemCode {
             Self::AlreadyExists => "Already exists",
             Self::LimitReached => "A ceiling is reached",
             Self::StateConflict => "Not possible in this state",
+            Self::LeaseLost => "The lease is lost",
+            Self::CursorResetRequired => "The inbox must be read afresh",
             Self::ResyncRequired => "The position cannot be served",
             Self::PayloadTooLarge => "Too large",
             Self::UnsupportedMediaType => "Unsupported media type",
@@ -152,7 +163,7 @@ pub struct Problem {
     pub reason: Option<Open<Reason>>,
     /// The request's identity in the server's logs.
     pub request_id: String,
-    /// With `resync_required`: the log's head, where reading goes on.
+    /// With `resync_required` and `cursor_reset_required`: the head, where reading goes on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = schema::Seq)]
     #[schemars(with = "schema::Seq")]
@@ -162,11 +173,21 @@ pub struct Problem {
     #[schema(value_type = schema::Seq)]
     #[schemars(with = "schema::Seq")]
     pub floor_seq: Option<Seq>,
-    /// With `resync_required`: the log's present epoch.
+    /// With `resync_required` and `cursor_reset_required`: the log's present epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = schema::SyncEpoch)]
     #[schemars(with = "schema::SyncEpoch")]
     pub sync_epoch: Option<SyncEpoch>,
+    /// With `cursor_reset_required`: the lowest `ring_seq` of the inbox's current items, or its head.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = schema::Seq)]
+    #[schemars(with = "schema::Seq")]
+    pub oldest_available_seq: Option<Seq>,
+    /// With `cursor_reset_required`: where the inbox is read afresh; relative to this server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = String)]
+    #[schemars(with = "String")]
+    pub resync_url: Option<String>,
 }
 
 impl Problem {
@@ -184,6 +205,8 @@ impl Problem {
             head_seq: None,
             floor_seq: None,
             sync_epoch: None,
+            oldest_available_seq: None,
+            resync_url: None,
         }
     }
 
@@ -207,6 +230,16 @@ impl Problem {
         self.head_seq = Some(head_seq);
         self.floor_seq = Some(floor_seq);
         self.sync_epoch = Some(sync_epoch);
+        self
+    }
+
+    /// Says where an inbox is read afresh.
+    #[must_use]
+    pub fn with_reset(mut self, oldest_available_seq: Seq, head_seq: Seq, sync_epoch: SyncEpoch, resync_url: impl Into<String>) -> Self {
+        self.oldest_available_seq = Some(oldest_available_seq);
+        self.head_seq = Some(head_seq);
+        self.sync_epoch = Some(sync_epoch);
+        self.resync_url = Some(resync_url.into());
         self
     }
 }

@@ -33,6 +33,8 @@ vocabulary! {
         NotEmpty = "not_empty",
         /// The scheduled event has just been appended.
         AlreadyPromoted = "already_promoted",
+        /// Another session of the agent is the one that may claim (`single_active_session`).
+        SessionNotActive = "session_not_active",
         /// The consumer was taken over too often (`agent.takeover_burst`).
         TakeoverStorm = "takeover_storm",
         /// The events after the position have been removed (`sync.event_retention`).

@@ -96,6 +96,8 @@ wire_form! {
     DeduplicationKey: json!({"type": "string", "minLength": 1, "maxLength": 256, "examples": ["msg:room_7:920155"]});
     /// An event's identity; UUIDv7.
     EventId: uuid("0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70");
+    /// A session of an agent that is told when work arrives; no credential.
+    AgentSessionId: text("^sess_[A-Za-z0-9]{1,59}$", "sess_01j2m7ygf41b5b2n0t3w3d7sm2");
     /// A gateway session.
     SessionId: uuid("0197f0ab-5a01-7c55-9d2e-6b0f4a7d2c11");
     /// An access token's identity; not its secret.

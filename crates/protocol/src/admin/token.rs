@@ -12,7 +12,7 @@ use crate::{Open, Secret, schema};
 
 vocabulary! {
     /// A part of what its principal may do, to which a token can be narrowed.
-    pub enum Scope: "a scope: publish, read, consume, admin or instance" {
+    pub enum Scope: "a scope" {
         /// Publish and schedule.
         Publish = "publish",
         /// Read the log with a cursor of one's own.
@@ -23,6 +23,18 @@ vocabulary! {
         Admin = "admin",
         /// Operate the instance, as far as the role allows.
         Instance = "instance",
+        /// Agents: poll one's own inbox and look at its items.
+        InboxPoll = "inbox.poll",
+        /// Agents: claim items of one's own inbox.
+        InboxClaim = "inbox.claim",
+        /// Agents: acknowledge what one has claimed.
+        InboxAck = "inbox.ack",
+        /// Agents: give back what one has claimed.
+        InboxRelease = "inbox.release",
+        /// Agents: extend the lease of what one has claimed.
+        InboxHeartbeat = "inbox.heartbeat",
+        /// Agents: open sessions and streams of signals.
+        StreamSubscribe = "stream.subscribe",
     }
 }
 

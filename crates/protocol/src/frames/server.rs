@@ -167,8 +167,15 @@ pub struct InboxUpdated {
     /// The recipient's head.
     #[schemars(with = "schema::Seq")]
     pub head_seq: Seq,
+    /// The epoch that the head belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "schema::SyncEpoch")]
+    pub sync_epoch: Option<SyncEpoch>,
     /// About how many items are not acknowledged.
     pub approximate_unacked: u64,
+    /// Present and `true` when an absence or a pause is over: poll from 0.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub resync: bool,
     /// This signal's identity.
     pub delivery_id: String,
     /// When it was sent.
