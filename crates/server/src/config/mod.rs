@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) use docs::reference;
 pub(crate) use load::{ENVIRONMENT_PREFIX, Sources, load};
-pub(crate) use value::{MaybeDuration, MaybeSize, Size};
+pub(crate) use value::{Durations, MaybeDuration, MaybeSize, Size};
 
 use schema::{Schema, configuration};
 use value::{Value, as_toml};
@@ -202,6 +202,79 @@ configuration! {
             /// Connections, streams and resumable sessions of one principal; one more closes with 4008.
             max_connections_per_principal: usize = 20_000;
         }
+        /// The inbox: items, leases, attempts, signals.
+        inbox: InboxSection {
+            /// How long a lease lasts when the worker names nothing.
+            lease_default: Duration = Duration::from_mins(2);
+            /// The shortest lease.
+            lease_min: Duration = Duration::from_secs(1);
+            /// The longest lease or extension at once; what is asked beyond is shortened to it.
+            lease_max: Duration = Duration::from_hours(1);
+            /// From the claim: beyond it no heartbeat extends a lease.
+            attempt_deadline: Duration = Duration::from_hours(12);
+            /// The first rest after a failed attempt; it doubles with each, with full jitter.
+            retry_base: Duration = Duration::from_secs(30);
+            /// The longest rest, and the longest `retry_after_seconds`.
+            retry_cap: Duration = Duration::from_mins(15);
+            /// Counted attempts before an item becomes a dead letter, where the publisher names none.
+            max_attempts: u32 = 5;
+            /// By how much one step of priority (low, normal, high, urgent) puts an item before others that became available at the same time.
+            priority_boost: Duration = Duration::from_mins(5);
+            /// Attempts that an item's history keeps, the latest.
+            history_max: usize = 20;
+            /// Bytes of a worker's line about an attempt.
+            summary_max: Size = Size(2 << 10);
+            /// Bytes of what a worker hands in.
+            result_max: Size = Size(64 << 10);
+            /// Bytes of the body of an acknowledge, a heartbeat or another call with a batch.
+            max_request_bytes: Size = Size(8 << 20);
+            /// How often it is looked for what time has changed: lapsed leases, due retries, expiries, ended absences.
+            sweep_interval: Duration = Duration::from_secs(1);
+            /// Items of one inbox that are moved in one transaction.
+            sweep_batch: usize = 500;
+            /// Inboxes that one round of the sweeper looks at.
+            sweep_inboxes: usize = 64;
+            /// Inboxes that the sweeper works on at the same time, so that they share a commit.
+            sweep_concurrency: usize = 8;
+            /// How often it is looked for what is older than its retention.
+            prune_interval: Duration = Duration::from_mins(1);
+            /// Rows of each kind that are removed in one transaction.
+            prune_batch: usize = 500;
+            /// After how long a waiter or a stream looks again when the store failed.
+            store_retry: Duration = Duration::from_secs(1);
+            /// The longest wait of a poll or a claim; a longer `wait_seconds` is shortened to it.
+            poll_wait_max: Duration = Duration::from_secs(30);
+            /// Items of one page of a poll at most.
+            poll_max_items: usize = 1_000;
+            /// Entries of one claim, acknowledge or heartbeat.
+            claim_max_items: usize = 100;
+            /// Bytes of events that one claim hands out; a larger single event is handed out alone.
+            claim_max_bytes: Size = Size(4 << 20);
+            /// Waits and streams of the whole process; one more is answered at once.
+            max_waiters: usize = 100_000;
+            /// Waits and streams of one agent; one more is answered at once.
+            max_waiters_per_agent: usize = 100;
+            /// After how long a stream rings again while items stay unclaimed; the last is repeated.
+            ring_again: Durations = Durations([5, 20, 60, 360].map(Duration::from_mins).to_vec());
+            /// Up to how many the items of a backlog are counted.
+            backlog_count_max: u64 = 10_000;
+            /// How long acknowledged, expired and discarded items are kept.
+            ended_retention: Duration = Duration::from_hours(24 * 30);
+            /// How long an `Idempotency-Key` of a claim is remembered.
+            claim_record_retention: Duration = Duration::from_hours(24);
+            /// How long a session is kept that is not heard of.
+            session_retention: Duration = Duration::from_hours(24 * 7);
+            /// At most how often it is written that a session was heard of.
+            session_touch_interval: Duration = Duration::from_secs(15);
+            /// Items that one redrive or discard changes; what is left needs another call.
+            bulk_max: usize = 10_000;
+            /// Queues that one request names, and paused queues of one inbox.
+            max_queues: usize = 256;
+            /// The longest absence that ends by itself.
+            presence_max: Duration = Duration::from_hours(24 * 366);
+            /// How often an idle stream of signals says that it is alive.
+            sse_heartbeat: Duration = Duration::from_secs(15);
+        }
         /// Identities, rights and the audit log.
         authz: AuthzSection {
             /// Authenticated tokens kept in memory.
@@ -258,6 +331,16 @@ impl Config {
             ("publish.max_depth", self.publish.max_depth),
             ("agent.max_inflight_events", self.agent.max_inflight_events),
             ("agent.max_consumers_per_agent", self.agent.max_consumers_per_agent),
+            ("inbox.max_attempts", self.inbox.max_attempts as usize),
+            ("inbox.history_max", self.inbox.history_max),
+            ("inbox.sweep_batch", self.inbox.sweep_batch),
+            ("inbox.sweep_inboxes", self.inbox.sweep_inboxes),
+            ("inbox.sweep_concurrency", self.inbox.sweep_concurrency),
+            ("inbox.prune_batch", self.inbox.prune_batch),
+            ("inbox.poll_max_items", self.inbox.poll_max_items),
+            ("inbox.claim_max_items", self.inbox.claim_max_items),
+            ("inbox.claim_max_bytes", self.inbox.claim_max_bytes.0),
+            ("inbox.ring_again", self.inbox.ring_again.0.len()),
             ("sync.retention_chunk", self.sync.retention_chunk),
             ("sync.ring_max_events", self.sync.ring_max_events),
             ("sync.tail_queue_max_events", self.sync.tail_queue_max_events),
@@ -279,11 +362,25 @@ impl Config {
             ("gateway.heartbeat_interval", self.gateway.heartbeat_interval),
             ("gateway.identify_timeout", self.gateway.identify_timeout),
             ("gateway.write_timeout", self.gateway.write_timeout),
+            ("inbox.lease_min", self.inbox.lease_min),
+            ("inbox.attempt_deadline", self.inbox.attempt_deadline),
+            ("inbox.sweep_interval", self.inbox.sweep_interval),
+            ("inbox.prune_interval", self.inbox.prune_interval),
+            ("inbox.store_retry", self.inbox.store_retry),
+            ("inbox.session_touch_interval", self.inbox.session_touch_interval),
+            ("inbox.sse_heartbeat", self.inbox.sse_heartbeat),
             ("authz.flush_interval", self.authz.flush_interval),
             ("authz.prune_interval", self.authz.prune_interval),
             ("shutdown.total_timeout", self.shutdown.total_timeout),
         ];
         faults.extend(not_zero.into_iter().filter(|(_, value)| value.is_zero()).map(|(key, _)| format!("{key}: must be longer than 0s")));
+        if self.inbox.ring_again.0.iter().any(Duration::is_zero) {
+            faults.push("inbox.ring_again: each must be longer than 0s".to_owned());
+        }
+        let lease = &self.inbox;
+        if lease.lease_min > lease.lease_default || lease.lease_default > lease.lease_max {
+            faults.push("inbox.lease_default: must lie between inbox.lease_min and inbox.lease_max".to_owned());
+        }
         if self.publish.max_depth > 120 {
             faults.push("publish.max_depth: must be at most 120, or common JSON readers cannot read the events".to_owned());
         }

@@ -92,7 +92,51 @@ impl Config {
             idempotency_window: keys.idempotency_window,
             prune_interval: keys.prune_interval,
             max_tokens_per_principal: keys.max_tokens_per_principal,
+            items: self.inbox().rules,
             list_max: self.http.max_page_size,
+        }
+    }
+
+    /// The inbox's.
+    pub(crate) fn inbox(&self) -> inbox::Settings {
+        let keys = &self.inbox;
+        inbox::Settings {
+            rules: inbox::Rules {
+                lease_default: keys.lease_default,
+                lease_min: keys.lease_min,
+                lease_max: keys.lease_max,
+                attempt_deadline: keys.attempt_deadline,
+                retry_base: keys.retry_base,
+                retry_cap: keys.retry_cap,
+                max_attempts: keys.max_attempts,
+                priority_boost: keys.priority_boost,
+                history_max: keys.history_max,
+            },
+            sweep_interval: keys.sweep_interval,
+            sweep_batch: keys.sweep_batch,
+            sweep_inboxes: keys.sweep_inboxes,
+            sweep_concurrency: keys.sweep_concurrency,
+            prune_interval: keys.prune_interval,
+            prune_batch: keys.prune_batch,
+            store_retry: keys.store_retry,
+            poll_wait_max: keys.poll_wait_max,
+            poll_max_items: keys.poll_max_items,
+            claim_max_items: keys.claim_max_items,
+            claim_max_bytes: keys.claim_max_bytes.0,
+            max_waiters: keys.max_waiters,
+            max_waiters_per_agent: keys.max_waiters_per_agent,
+            ring_again: keys.ring_again.0.clone(),
+            backlog_count_max: keys.backlog_count_max,
+            ended_retention: keys.ended_retention,
+            claim_record_retention: keys.claim_record_retention,
+            session_retention: keys.session_retention,
+            session_touch_interval: keys.session_touch_interval,
+            summary_max: keys.summary_max.0,
+            result_max: keys.result_max.0,
+            bulk_max: keys.bulk_max,
+            max_queues: keys.max_queues,
+            presence_max: keys.presence_max,
+            sse_heartbeat: keys.sse_heartbeat,
         }
     }
 

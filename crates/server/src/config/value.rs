@@ -95,6 +95,22 @@ impl Value for MaybeDuration {
     }
 }
 
+/// Durations one after the other, in the environment separated by commas.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Durations(pub Vec<Duration>);
+
+impl Value for Durations {
+    const EXPECTED: &'static str = "durations such as 5m,20m,1h";
+
+    fn read(text: &str) -> Option<Self> {
+        text.split(',').map(Duration::read).collect::<Option<_>>().map(Self)
+    }
+
+    fn show(&self) -> String {
+        self.0.iter().map(Value::show).collect::<Vec<_>>().join(",")
+    }
+}
+
 impl Value for Size {
     const EXPECTED: &'static str = "a size such as 512B, 64KiB, 1MiB or 2GiB";
 
@@ -181,7 +197,7 @@ pub(crate) fn as_toml(shown: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{MaybeDuration, Size, Value};
+    use super::{Durations, MaybeDuration, Size, Value};
 
     #[test]
     fn durations_and_sizes_are_written_as_they_are_read() {
@@ -192,6 +208,8 @@ mod tests {
             assert_eq!(Size::read(text).unwrap().show(), text);
         }
         assert_eq!(MaybeDuration::read("off"), Some(MaybeDuration(None)));
+        assert_eq!(Durations::read("5m, 20m,1h").unwrap().show(), "5m,20m,1h");
+        assert_eq!(Durations::read("5m,,1h"), None);
     }
 
     #[test]

@@ -37,6 +37,7 @@ async fn stop(
     tracing::info!("stopping");
     node.readiness.drain();
     node.gateway.drain();
+    node.inbox.drain();
     stop_accepting.cancel();
     let left = || deadline.saturating_duration_since(Instant::now());
     if !node.gateway.flush_all(share(left())).await {

@@ -17,6 +17,7 @@ pub(super) struct ProcessMetrics {
     pub(super) retention: Arc<Retention>,
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) intake: Arc<intake::Metrics>,
+    pub(super) inbox: Arc<inbox::Inbox>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) started_at: Timestamp,
 }

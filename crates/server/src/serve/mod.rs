@@ -1,5 +1,6 @@
 //! `doorstep serve`: the life of one server process.
 
+mod doorbells;
 mod first_start;
 mod lifecycle;
 mod metrics;

@@ -6,6 +6,7 @@ use agents::{ConsumerApi, ConsumerService};
 use authz::{Admin, Authorizer};
 use domain::{Clock, IdGenerator, SystemClock, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
+use inbox::{Inbox, InboxParts, Sweeper};
 use http_api::{HttpMetrics, Listening, Services};
 use intake::{IntakeParts, Promoter, Publisher, ScheduleBell};
 use store_sqlite::SqliteStore;
@@ -15,6 +16,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::ServeError;
+use super::doorbells::{GatewayHints, LogTails, TailObservers};
 use super::metrics::ProcessMetrics;
 use super::ports::{ProcessReadiness, StoreBackup};
 use crate::config::Config;
@@ -23,6 +25,7 @@ use crate::config::Config;
 pub(super) struct Node {
     pub(super) admin: Arc<Admin>,
     pub(super) gateway: Arc<Gateway>,
+    pub(super) inbox: Arc<Inbox>,
     pub(super) readiness: Arc<ProcessReadiness>,
     pub(super) store: Arc<SqliteStore>,
     /// Ends every background task.
@@ -55,7 +58,21 @@ impl Node {
 
         let authorizer = Authorizer::with_settings(store.clone(), clock.clone(), config.authz());
         let admin = Arc::new(Admin::new(authorizer.clone(), store.clone(), store.clone(), clock.clone(), ids.clone()));
-        let logs = Logs::start(store.clone(), authorizer.clone(), config.sync(), tasks.clone(), stop.child_token());
+        let tails = Arc::new(LogTails::default());
+        let inbox = Inbox::new(InboxParts {
+            store: store.clone(),
+            transactions: store.clone(),
+            authorizer: authorizer.clone(),
+            identities: store.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            tails: tails.clone(),
+            metrics: Arc::default(),
+            settings: config.inbox(),
+        });
+        let observers = Arc::new(TailObservers { authorizer: authorizer.clone(), inbox: inbox.clone() });
+        let logs = Logs::start(store.clone(), observers, config.sync(), tasks.clone(), stop.child_token());
+        tails.join(logs.clone());
         store.set_listener(logs.clone());
 
         let intake = IntakeParts {
@@ -77,6 +94,7 @@ impl Node {
             consumers: service,
             logs: logs.clone(),
             hook: Arc::new(PassDelivery),
+            hints: Arc::new(GatewayHints(inbox.clone())),
             clock: clock.clone(),
             ids: ids.clone(),
             settings: config.gateway(),
@@ -93,6 +111,7 @@ impl Node {
             retention: retention.clone(),
             authorizer: authorizer.clone(),
             intake: intake.metrics.clone(),
+            inbox: inbox.clone(),
             clock: clock.clone(),
             started_at: clock.now(),
         });
@@ -100,6 +119,8 @@ impl Node {
         retention.start(&tasks, stop.child_token());
         let (promoter, token) = (Promoter::new(intake), stop.child_token());
         tasks.spawn(async move { promoter.run(token).await });
+        let (sweeper, token) = (Sweeper::new(inbox.clone()), stop.child_token());
+        tasks.spawn(async move { sweeper.run(token).await });
         let (upkeep, token) = (authorizer.clone(), stop.child_token());
         tasks.spawn(async move { upkeep.run(token).await });
 
@@ -108,6 +129,7 @@ impl Node {
             events: EventReader::new(gateway.clone()),
             admin,
             gateway,
+            inbox,
             store,
             stop,
             tasks,
@@ -131,6 +153,7 @@ impl Node {
             consumers: self.consumers.clone(),
             events: self.events.clone(),
             gateway: self.gateway.clone(),
+            inbox: self.inbox.clone(),
             readiness: self.readiness.clone(),
             backup: Arc::new(StoreBackup::new(self.store.clone(), self.clock.clone())),
             metrics: metrics.clone(),
