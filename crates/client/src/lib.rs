@@ -23,9 +23,11 @@ mod address;
 mod backoff;
 mod consumer;
 mod error;
+mod inbox;
 mod options;
 mod reader;
 mod rest;
+mod sse;
 mod transport;
 
 use std::sync::Arc;
@@ -34,13 +36,17 @@ pub use address::InvalidAddress;
 pub use backoff::{Backoff, BackoffOptions};
 pub use consumer::{Connected, Consumer, ConsumerBuilder, ConsumerError, ConsumerOptions, Delivery, Link, NotHandedOut, ReaderOptions};
 pub use domain::{
-    ChannelId, ChannelRef, Clock, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, Seq, SpaceId,
-    SyncEpoch, SystemClock, TenantId, Timestamp, TokenId,
+    ChannelId, ChannelRef, Clock, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, QueueName, Seq,
+    SpaceId, SyncEpoch, SystemClock, TenantId, Timestamp, TokenId,
 };
 pub use error::{ClientError, InvalidOptions, Retry, told};
+pub use inbox::{
+    Assignment, InboxWorker, KeptLease, LeaseKeeper, LeaseKeeperOptions, LeaseLoss, LeaseTime, Ring, SNOOZE, Settled, SignalOptions,
+    Signals, Verdict, WorkReport, WorkerNews, WorkerOptions, WorkerStop,
+};
 pub use options::ClientOptions;
 pub use reader::EventReader;
-pub use rest::{AuditFilter, Health, PageRequest, fresh_deduplication_key};
+pub use rest::{AuditFilter, Health, ItemFilter, PageRequest, TaggedHead, fresh_deduplication_key, fresh_idempotency_key};
 
 /// A client of one server. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]

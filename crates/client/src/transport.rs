@@ -7,7 +7,9 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use protocol::{PROBLEM_MEDIA_TYPE, Secret};
-use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderValue, LOCATION, RETRY_AFTER, USER_AGENT};
+use reqwest::header::{
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION, RETRY_AFTER, USER_AGENT,
+};
 use reqwest::{Method, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
 use serde::Serialize;
@@ -15,6 +17,9 @@ use serde::de::DeserializeOwned;
 
 use crate::address::Address;
 use crate::{ClientError, ClientOptions, InvalidOptions};
+
+/// The media type of server-sent events.
+const EVENT_STREAM: &str = "text/event-stream";
 
 /// The connections to one server.
 #[derive(Debug)]
@@ -99,6 +104,52 @@ impl Transport {
                 return Err(self.refusal(response).await);
             }
             self.body(response).await.map(|body| (status, body))
+        };
+        tokio::time::timeout(waited, work).await.unwrap_or(Err(ClientError::Timeout { waited }))
+    }
+
+    /// Sends the call unless what it asks for is still what `etag` stands for: then `None`. Else the answer and its own tag.
+    pub(crate) async fn changed<T: DeserializeOwned>(
+        &self,
+        call: Call,
+        etag: Option<&str>,
+    ) -> Result<Option<(T, Option<String>)>, ClientError> {
+        let waited = call.timeout;
+        let work = async {
+            let mut request = Self::request(&self.rest, call);
+            if let Some(etag) = etag {
+                request = request.header(IF_NONE_MATCH, etag);
+            }
+            let response = request.send().await.map_err(|error| self.failure(error, waited))?;
+            match response.status() {
+                StatusCode::NOT_MODIFIED => return Ok(None),
+                status if !status.is_success() => return Err(self.refusal(response).await),
+                _ => {}
+            }
+            let etag = header(&response, ETAG);
+            let body = self.body(response).await?;
+            serde_json::from_slice(&body).map(|answer| Some((answer, etag))).map_err(ClientError::Decode)
+        };
+        tokio::time::timeout(waited, work).await.unwrap_or(Err(ClientError::Timeout { waited }))
+    }
+
+    /// Opens a stream of server-sent events. How long it goes on is up to the caller.
+    pub(crate) async fn events(&self, call: Call, last_id: Option<&str>) -> Result<Response, ClientError> {
+        let waited = call.timeout;
+        let work = async {
+            let mut request = Self::request(&self.rest, call).header(ACCEPT, EVENT_STREAM);
+            if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
+                request = request.header("last-event-id", id);
+            }
+            let response = request.send().await.map_err(|error| self.failure(error, waited))?;
+            let status = response.status();
+            if !status.is_success() {
+                return Err(self.refusal(response).await);
+            }
+            if header(&response, CONTENT_TYPE).is_some_and(|media| media.starts_with(EVENT_STREAM)) {
+                return Ok(response);
+            }
+            Err(ClientError::Unexpected { status: status.as_u16(), detail: "the answer is no event stream".to_owned() })
         };
         tokio::time::timeout(waited, work).await.unwrap_or(Err(ClientError::Timeout { waited }))
     }

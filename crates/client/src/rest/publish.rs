@@ -53,3 +53,8 @@ impl Client {
 pub fn fresh_deduplication_key() -> Result<DeduplicationKey, InvalidId> {
     DeduplicationKey::parse(&format!("auto:{}", SystemIds.uuid()))
 }
+
+/// An `Idempotency-Key` that nobody has used, for [`Client::with_idempotency_key`].
+pub fn fresh_idempotency_key() -> String {
+    format!("auto:{}", SystemIds.uuid())
+}
