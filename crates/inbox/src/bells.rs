@@ -27,6 +27,8 @@ pub(crate) struct Rung {
     pub(crate) at: Option<Timestamp>,
     /// How often somebody's rights changed: whoever waits asks whether it still may.
     pub(crate) access: u64,
+    /// How often the agent came to hold less than it did.
+    pub(crate) room: u64,
 }
 
 #[derive(Debug)]
@@ -116,6 +118,14 @@ impl Bells {
         let bell = tenants.get(&recipient.tenant).and_then(|agents| agents.get(&recipient.agent));
         if bell.is_some_and(|bell| bell.hinted.swap(false, Ordering::Relaxed)) {
             self.metrics.fetches_after_signal.increment();
+        }
+    }
+
+    /// The agent holds less than it did: claims that wait because of `max_in_flight` look again.
+    pub(crate) fn make_room(&self, recipient: &Recipient) {
+        let tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(bell) = tenants.get(&recipient.tenant).and_then(|agents| agents.get(&recipient.agent)) {
+            bell.sender.send_modify(|rung| rung.room += 1);
         }
     }
 

@@ -7,6 +7,7 @@ use authz::{Action, Authorizer, Caller, Denied, DeniedReason, IdentityStore, Pri
 use domain::{Clock, IdGenerator, PrincipalId, Seq, SyncEpoch, Transactions, run_tx};
 
 use crate::bells::Bells;
+use crate::change::Kit;
 use crate::sessions::Touches;
 use crate::{InboxError, InboxStore, InboxTx, InboxView, Metrics, Recipient, Settings, Tails};
 
@@ -45,6 +46,7 @@ pub struct Inbox {
     pub(crate) parts: InboxParts,
     pub(crate) bells: Arc<Bells>,
     pub(crate) touches: Touches,
+    pub(crate) kit: Arc<Kit>,
 }
 
 /// The part of a use case that runs in a transaction. It may run several times.
@@ -59,7 +61,8 @@ impl Inbox {
     pub fn new(parts: InboxParts) -> Arc<Self> {
         let settings = &parts.settings;
         let bells = Bells::new(settings.max_waiters, settings.max_waiters_per_agent, Arc::clone(&parts.metrics));
-        Arc::new(Self { bells, touches: Touches::default(), parts })
+        let kit = Arc::new(Kit { ids: Arc::clone(&parts.ids), settings: Arc::new(settings.clone()) });
+        Arc::new(Self { bells, touches: Touches::default(), kit, parts })
     }
 
     /// The bells: whoever tails the log hands committed events to [`Bells::observe`].

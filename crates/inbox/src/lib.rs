@@ -3,22 +3,38 @@
 //! Architecture invariant: what becomes of an item is decided here and only here, by a pure state machine; stores move rows. An item has at most one valid lease, every transition of a
 //! claimed item matches its generation, and database time decides. Knows no HTTP, no SQL, no socket, and nothing of consumers.
 
+mod acknowledge;
 mod announce;
+mod audit;
 mod bells;
+mod bulk;
 mod calls;
+mod change;
+mod claim;
+mod claim_next;
 mod error;
+mod govern;
+mod heartbeat;
 mod inbox;
 mod item;
 mod lease;
+mod limits;
+mod listing;
 mod machine;
 mod metrics;
+mod poll;
+mod put_aside;
 mod recipient;
+mod release;
 mod rules;
 mod sessions;
 mod settings;
+mod signals;
 mod store;
-mod stubs;
+mod sweeper;
 mod tails;
+mod terms;
+mod wait;
 
 pub use announce::{INBOX_DEAD_LETTERED, INBOX_QUARANTINED, INBOX_REQUEUED, INBOX_RESUMED, ResumeCause};
 pub use bells::Bells;
@@ -35,9 +51,10 @@ pub use metrics::Metrics;
 pub use recipient::{Concurrency, Policy, Presence, RecipientRow};
 pub use rules::Rules;
 pub use settings::Settings;
+pub use signals::SignalStream;
 pub use store::{
     AgentSession, Backlog, ClaimRecord, InboxPage, InboxStore, InboxTotals, InboxTx, InboxView, InboxWrite, ItemFilter, PollRange,
     QueueFilter, TenantTotals,
 };
-pub use stubs::{SignalStream, Sweeper};
+pub use sweeper::Sweeper;
 pub use tails::Tails;

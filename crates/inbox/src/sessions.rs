@@ -1,16 +1,45 @@
 //! Sessions: what an agent says about itself when it subscribes. A record for people and for `single_active_session`; no right follows from it.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
-use authz::Caller;
-use domain::{AgentSessionId, StoreError, Timestamp};
+use async_trait::async_trait;
+use authz::{Action, Caller};
+use domain::{AgentSessionId, Seq, StoreError, Timestamp, TokenId};
 
-use crate::{Inbox, InboxError, Subscribe, Subscribed};
+use crate::change::{Change, Kit};
+use crate::inbox::Job;
+use crate::{AgentSession, Inbox, InboxError, InboxTx, Recipient, Subscribe, Subscribed};
 
-/// When each session was last written down as heard of, so that polls do not write each time.
+/// Transports that there are, as sessions name them.
+const TRANSPORTS: [&str; 4] = ["sse", "websocket", "long-poll", "poll"];
+
+/// Characters of a device's name.
+const DEVICE_MAX: usize = 128;
+
+/// When each session was last written down as heard of, so that not every poll writes.
 #[derive(Debug, Default)]
 pub(crate) struct Touches(Mutex<HashMap<AgentSessionId, Timestamp>>);
+
+impl Touches {
+    /// How many are remembered before old ones are forgotten.
+    const MANY: usize = 10_000;
+
+    /// Whether it is time to write down again that `session` was heard of.
+    fn is_due(&self, session: &AgentSessionId, now: Timestamp, interval: std::time::Duration) -> bool {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.get(session).is_some_and(|at| at.plus(interval) > now) {
+            return false;
+        }
+        if known.len() >= Self::MANY {
+            known.retain(|_, at| at.plus(interval) > now);
+        }
+        if known.len() < Self::MANY {
+            known.insert(session.clone(), now);
+        }
+        true
+    }
+}
 
 impl Inbox {
     /// Opens a session of the calling agent.
@@ -18,8 +47,95 @@ impl Inbox {
     /// # Errors
     /// [`InboxError::Denied`] unless the caller is an agent with the scope `stream.subscribe`; [`InboxError::Invalid`] for a device name that
     /// is too long; the store's.
-    pub async fn subscribe(&self, _caller: &Caller, _request: Subscribe) -> Result<Subscribed, InboxError> {
-        drop(self.touches.0.lock().unwrap_or_else(PoisonError::into_inner));
-        Err(StoreError::Unavailable.into())
+    pub async fn subscribe(&self, caller: &Caller, request: Subscribe) -> Result<Subscribed, InboxError> {
+        let recipient = self.own(caller, Action::StreamSubscribe).await?;
+        if request.device.as_ref().is_some_and(|device| device.is_empty() || device.chars().count() > DEVICE_MAX) {
+            return Err(InboxError::invalid("/device_id", format!("1 to {DEVICE_MAX} characters")));
+        }
+        let unnamed = || StoreError::Conflict("a session id cannot be made");
+        let session = AgentSessionId::parse(&format!("sess_{}", self.parts.ids.uuid().simple())).map_err(|_| unnamed())?;
+        let known = |wanted: &String| TRANSPORTS.into_iter().find(|transport| transport == wanted);
+        let transport = request.transports.iter().find_map(known).unwrap_or("poll");
+        let (token, is_claiming) = (caller.token, request.wants_claims);
+        let job = SubscribeJob {
+            kit: self.kit.clone(),
+            recipient: recipient.clone(),
+            session: session.clone(),
+            device: request.device,
+            transport,
+            last_seen: request.last_seen,
+            token,
+            is_claiming,
+        };
+        self.run("subscribe", job).await?;
+        let view = self.view(&recipient).await?;
+        Ok(Subscribed { session, head: view.head(), epoch: view.epoch, transport })
+    }
+
+    /// Notes that a session was heard of, at most every `inbox.session_touch_interval`. It is a note: nothing fails because of it.
+    pub(crate) async fn touch(&self, recipient: &Recipient, session: &AgentSessionId, last_seen: Option<Seq>) {
+        if self.touches.is_due(session, self.parts.clock.now(), self.settings().session_touch_interval) {
+            self.write_touch(recipient, session, last_seen, true).await;
+        }
+    }
+
+    pub(crate) async fn write_touch(&self, recipient: &Recipient, session: &AgentSessionId, last_seen: Option<Seq>, is_active: bool) {
+        let job = TouchJob { recipient: recipient.clone(), session: session.clone(), last_seen, is_active };
+        if let Err(error) = self.run("touch_session", job).await {
+            tracing::debug!(error = %error, "it could not be noted that a session was heard of");
+        }
+    }
+}
+
+struct SubscribeJob {
+    kit: Arc<Kit>,
+    recipient: Recipient,
+    session: AgentSessionId,
+    device: Option<String>,
+    transport: &'static str,
+    last_seen: Seq,
+    token: TokenId,
+    is_claiming: bool,
+}
+
+#[async_trait]
+impl Job for SubscribeJob {
+    type Answer = ();
+
+    async fn run(&self, tx: &mut dyn InboxTx) -> Result<(), InboxError> {
+        let mut change = Change::open(tx, &self.kit, &self.recipient).await?;
+        let session = AgentSession {
+            id: self.session.clone(),
+            recipient: self.recipient.clone(),
+            device: self.device.clone(),
+            transport: self.transport.to_owned(),
+            connected_at: change.now,
+            heartbeat_at: change.now,
+            last_seen: self.last_seen,
+            token: self.token,
+            is_active: true,
+        };
+        change.tx.put_session(&session).await?;
+        if self.is_claiming {
+            change.row.active_session = Some(self.session.clone());
+        }
+        change.close().await?;
+        Ok(())
+    }
+}
+
+struct TouchJob {
+    recipient: Recipient,
+    session: AgentSessionId,
+    last_seen: Option<Seq>,
+    is_active: bool,
+}
+
+#[async_trait]
+impl Job for TouchJob {
+    type Answer = bool;
+
+    async fn run(&self, tx: &mut dyn InboxTx) -> Result<bool, InboxError> {
+        Ok(tx.touch_session(&self.recipient, &self.session, self.last_seen, self.is_active).await?)
     }
 }

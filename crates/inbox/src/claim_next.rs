@@ -1,0 +1,201 @@
+//! `claimNext`: claim whatever comes first. The order is that of `claim_key`, which is priority with aging (inbox.md, "Order of claim").
+
+use std::sync::Arc;
+
+use async_trait::async_trait;
+use authz::{Action, Caller};
+use domain::Timestamp;
+use tokio::time::Instant;
+
+use crate::change::{Change, Kit, Retry, Tally};
+use crate::inbox::Job;
+use crate::terms::{Taken, Terms, fits};
+use crate::wait::{Again, Wait};
+use crate::{Backlog, ClaimNext, ClaimedNext, Inbox, InboxError, InboxTx, Item, LeaseToken, QueueFilter, Recipient, RecipientRow};
+
+/// How often one claim reads on when what it read had expired.
+const ROUNDS: usize = 8;
+
+impl Inbox {
+    /// Claims the next items of the calling agent, waiting for the first if it may. A due retry and a lapsed lease end the wait like a ring.
+    ///
+    /// # Errors
+    /// [`InboxError::Denied`] unless the caller is an agent with the scope `inbox.claim`; [`InboxError::Invalid`];
+    /// [`InboxError::SessionNotActive`]; [`InboxError::IdempotencyConflict`]; the store's.
+    pub async fn claim_next(&self, caller: &Caller, request: ClaimNext) -> Result<ClaimedNext, InboxError> {
+        let (recipient, since) = (self.own(caller, Action::InboxClaim).await?, Instant::now());
+        let limit = Self::limit("/limit", request.limit, self.settings().claim_max_items)?;
+        let queues = self.queue_filter(request.queues)?;
+        self.bells.fetched(&recipient);
+        let terms = Terms::new(request.lease, request.session, request.key)?;
+        let job = NextJob { kit: self.kit.clone(), recipient: recipient.clone(), queues, limit, terms };
+        let mut wait: Option<Wait> = None;
+        let mut is_last = false;
+        loop {
+            let next = self.run("claim_next", job.clone()).await?;
+            self.count_claims(&next.taken);
+            if !next.taken.items.is_empty() || is_last {
+                return self.answer(caller, &recipient, next).await;
+            }
+            let has_waited = wait.is_some();
+            if !has_waited {
+                wait = self.wait(&recipient, request.wait, since).await;
+            }
+            let Some(waiting) = wait.as_mut() else { return self.answer(caller, &recipient, next).await };
+            match self.await_work(caller, &recipient, waiting, &next, has_waited).await? {
+                Again::Drained => {
+                    self.parts.metrics.long_poll_timeouts.increment();
+                    return self.answer(caller, &recipient, next).await;
+                }
+                again => is_last = again == Again::Last,
+            }
+        }
+    }
+
+    /// Waits until there may be something to claim; looks without the writer. Who `has_looked` since it took its place waits first.
+    async fn await_work(
+        &self,
+        caller: &Caller,
+        recipient: &Recipient,
+        wait: &mut Wait,
+        next: &Next,
+        has_looked: bool,
+    ) -> Result<Again, InboxError> {
+        let mut again = if has_looked { None } else { Some(Again::Rung) };
+        loop {
+            let now = self.parts.clock.now();
+            let mut due = next.due;
+            if let Some(again) = again {
+                wait.begin_look();
+                let Some(backlog) = self.backlog(recipient, &next.queues, now).await else { return Ok(again) };
+                if backlog.available > 0 || again == Again::Due {
+                    return Ok(again);
+                }
+                if again == Again::Last {
+                    return Ok(Again::Drained);
+                }
+                due = [due.filter(|due| *due > now), backlog.next_due].into_iter().flatten().min();
+            }
+            let woken = wait.again(due.filter(|due| *due > now).map(|due| due.since(now))).await;
+            if woken == Again::Drained {
+                return Ok(woken);
+            }
+            self.own(caller, Action::InboxClaim).await?;
+            again = Some(woken);
+        }
+    }
+
+    async fn answer(&self, caller: &Caller, recipient: &Recipient, next: Next) -> Result<ClaimedNext, InboxError> {
+        let claims = self.hand_out(caller, recipient, next.taken.items, next.taken.at).await?;
+        let backlog = self.backlog(recipient, &next.queues, self.parts.clock.now()).await.unwrap_or_default();
+        Ok(ClaimedNext { claims, backlog })
+    }
+
+    /// What waits; `None` when it cannot be read.
+    async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp) -> Option<Backlog> {
+        let read = self.parts.store.backlog(recipient, queues, now, self.settings().backlog_count_max).await;
+        read.inspect_err(|error| tracing::warn!(error = %error, "a backlog could not be read")).ok()
+    }
+}
+
+/// What a claim found.
+struct Next {
+    taken: Taken,
+    /// The queues that were looked at, without the paused ones.
+    queues: QueueFilter,
+    /// A lower bound of when time will next change the inbox.
+    due: Option<Timestamp>,
+}
+
+#[derive(Clone)]
+struct NextJob {
+    kit: Arc<Kit>,
+    recipient: Recipient,
+    queues: QueueFilter,
+    limit: usize,
+    terms: Terms,
+}
+
+#[async_trait]
+impl Job for NextJob {
+    type Answer = Next;
+
+    async fn run(&self, tx: &mut dyn InboxTx) -> Result<Next, InboxError> {
+        let at = tx.now();
+        let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else {
+            let taken = Taken { items: Vec::new(), at, tally: Tally::default(), is_replay: false };
+            return Ok(Next { taken, queues: self.queues.clone(), due: None });
+        };
+        self.terms.check_session(&change)?;
+        let queues = self.open_queues(&change.row);
+        let (items, is_replay) = match self.terms.replay(&mut change).await? {
+            Some(items) => (items, true),
+            None if change.row.paused => (Vec::new(), false),
+            None => (self.take(&mut change, &queues).await?, false),
+        };
+        let due = change.row.next_due;
+        Ok(Next { taken: Taken { items, at, tally: change.close().await?, is_replay }, queues, due })
+    }
+}
+
+impl NextJob {
+    /// The queues that were asked for, without the paused ones.
+    fn open_queues(&self, row: &RecipientRow) -> QueueFilter {
+        QueueFilter { only: self.queues.only.clone(), except: row.paused_queues.iter().cloned().collect() }
+    }
+
+    async fn take(&self, change: &mut Change<'_>, queues: &QueueFilter) -> Result<Vec<(Item, LeaseToken)>, InboxError> {
+        let mut retries = Vec::new();
+        if change.row.next_due.is_some_and(|due| due <= change.now) {
+            let admitted = queues.clone();
+            let (kept, _) =
+                change.settle_due(move |item| if admitted.admits(&item.facts.queue) { Retry::Keep } else { Retry::Leave }).await?;
+            retries = kept;
+            change.recompute_due().await?;
+        }
+        let room = Terms::room(change, self.limit).await?;
+        if room == 0 {
+            return Ok(Vec::new());
+        }
+        let mut candidates = self.candidates(change, queues, room).await?;
+        candidates.extend(retries);
+        if candidates.is_empty() {
+            return Ok(Vec::new());
+        }
+        let rules = &self.kit.settings.rules;
+        candidates.sort_by_key(|item| (item.claim_key(rules), item.facts.event_id));
+        let key = self.terms.lease_key(change).await?;
+        let (mut taken, mut bytes) = (Vec::new(), 0);
+        for mut item in candidates {
+            if taken.len() >= room || !fits(&self.kit.settings, &mut bytes, &item) {
+                break;
+            }
+            if let Ok(token) = self.terms.take(&mut item, &key, change) {
+                change.moved(item.clone(), None);
+                taken.push((item, token));
+            }
+        }
+        self.terms.record(change, &taken).await?;
+        Ok(taken)
+    }
+
+    /// The first available items. What expired meanwhile ends here, and does not keep others from being read.
+    async fn candidates(&self, change: &mut Change<'_>, queues: &QueueFilter, room: usize) -> Result<Vec<Item>, InboxError> {
+        let mut alive = Vec::new();
+        for _ in 0..ROUNDS {
+            let read = change.tx.available(change.row.number, queues, room).await?;
+            let is_full_page = read.len() >= room;
+            let (claimable, expired): (Vec<_>, Vec<_>) = read.into_iter().partition(|item| item.is_claimable(change.now));
+            alive = claimable;
+            let is_done = expired.is_empty() || !is_full_page;
+            for item in expired {
+                change.settle(item, |_| Retry::Leave);
+            }
+            change.write().await?;
+            if is_done {
+                break;
+            }
+        }
+        Ok(alive)
+    }
+}
