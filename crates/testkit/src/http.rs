@@ -19,6 +19,17 @@ impl std::fmt::Debug for Http {
     }
 }
 
+/// A streaming answer that stays open until it is dropped.
+#[derive(Debug)]
+pub struct OpenStream(reqwest::Response);
+
+impl OpenStream {
+    /// Reads until the server ends the stream; answers whether it ended it in order.
+    pub async fn ended(self) -> bool {
+        self.0.bytes().await.is_ok()
+    }
+}
+
 /// What was answered.
 #[derive(Debug, Clone)]
 pub struct Answer {
@@ -154,6 +165,20 @@ impl Http {
             text.push_str(std::str::from_utf8(&chunk.expect("a chunk").expect("an open stream")).expect("UTF-8"));
         }
         text
+    }
+
+    /// Opens a streaming GET and leaves the reading to the caller.
+    ///
+    /// # Panics
+    /// When the answer is no 200.
+    pub async fn open_stream(&self, path: &str) -> OpenStream {
+        let mut request = self.client.get(format!("{}{path}", self.url));
+        if let Some(token) = &self.token {
+            request = request.bearer_auth(token);
+        }
+        let response = request.send().await.expect("an answer");
+        assert_eq!(response.status(), 200);
+        OpenStream(response)
     }
 
     /// Every event after a position that the caller may see: its id and seq, page by page.

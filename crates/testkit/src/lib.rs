@@ -24,7 +24,7 @@ pub use bytes::Bytes;
 pub use clock::ManualClock;
 pub use deadline::{Deadline, eventually};
 pub use history::{Checker, Fault, Record};
-pub use http::{Answer, Http};
+pub use http::{Answer, Http, OpenStream};
 pub use leases::{LeaseChecker, LeaseFault, LeaseRecord};
 pub use peer::{Frame, Peer};
 pub use played::{PlayedRequest, PlayedServer, PlayedStream};
