@@ -65,7 +65,7 @@ fn publication(clock: &dyn Clock) -> Publication {
         created_at: clock.now(),
         body: Bytes::from(body),
         deduplication: None,
-            work: None,
+        work: None,
     }
 }
 

@@ -12,6 +12,7 @@ mod cursors;
 mod directory;
 mod failure;
 mod identity;
+mod inbox;
 mod log;
 mod metrics;
 mod migrations;

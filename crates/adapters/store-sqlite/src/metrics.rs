@@ -1,6 +1,6 @@
 //! What the store counts about itself.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -23,7 +23,11 @@ pub struct StoreMetrics {
     commit_micros: AtomicU64,
     latency: [AtomicU64; LATENCY_BOUNDS_MICROS.len() + 1],
     retries: Mutex<BTreeMap<&'static str, u64>>,
+    unreadable: Mutex<HashSet<(i64, Vec<u8>)>>,
 }
+
+/// Unreadable items that are told apart; more than this are neither counted nor logged.
+const TOLD: usize = 10_000;
 
 /// The counters at one moment.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -52,6 +56,8 @@ pub struct MetricsSnapshot {
     pub latency: Vec<(Option<u64>, u64)>,
     /// Repeated attempts after a transient failure, by unit name.
     pub retries: BTreeMap<&'static str, u64>,
+    /// Inbox items that were met and cannot be read, each counted once.
+    pub unreadable_items: u64,
 }
 
 impl StoreMetrics {
@@ -72,6 +78,7 @@ impl StoreMetrics {
             commit_micros: load(&self.commit_micros),
             latency: bounds.zip(self.latency.iter().map(load)).collect(),
             retries: self.retries.lock().unwrap_or_else(PoisonError::into_inner).clone(),
+            unreadable_items: self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).len() as u64,
         }
     }
 
@@ -106,6 +113,15 @@ impl StoreMetrics {
     pub(crate) fn waiting(&self, units: usize, bytes: usize) {
         self.queued.store(units as u64, Ordering::Relaxed);
         self.queued_bytes.store(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Counts and logs an inbox item that cannot be read, once.
+    pub(crate) fn unreadable_item(&self, recipient: i64, event: &[u8], reason: &str) {
+        let mut told = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
+        if told.len() < TOLD && told.insert((recipient, event.to_vec())) {
+            let event = event.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+            tracing::error!(inbox.recipient = recipient, event.id = event, reason, "an inbox item cannot be read; it is left out");
+        }
     }
 
     pub(crate) fn retried(&self, name: &'static str) {

@@ -15,11 +15,13 @@ struct Migration {
     text: &'static str,
 }
 
-const MIGRATIONS: [Migration; 1] =
-    [Migration { version: 1, name: "initial", text: include_str!("../../../../migrations/sqlite/0001_initial.sql") }];
+const MIGRATIONS: [Migration; 2] = [
+    Migration { version: 1, name: "initial", text: include_str!("../../../../migrations/sqlite/0001_initial.sql") },
+    Migration { version: 2, name: "inbox", text: include_str!("../../../../migrations/sqlite/0002_inbox.sql") },
+];
 
 /// The schema version that this release writes.
-pub(crate) const KNOWN: i64 = 1;
+pub(crate) const KNOWN: i64 = 2;
 
 /// Brings the schema up to date.
 ///

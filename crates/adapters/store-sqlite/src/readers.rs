@@ -14,11 +14,16 @@ use crate::queue::{Bound, Queue, Weighed};
 pub(crate) struct ReadTx {
     connection: Connection,
     interner: Interner,
+    metrics: Arc<StoreMetrics>,
 }
 
 impl ReadTx {
-    pub(crate) fn new(connection: Connection) -> Self {
-        Self { connection, interner: Interner::default() }
+    pub(crate) fn new(connection: Connection, metrics: Arc<StoreMetrics>) -> Self {
+        Self { connection, interner: Interner::default(), metrics }
+    }
+
+    pub(crate) fn metrics(&self) -> &StoreMetrics {
+        &self.metrics
     }
 
     /// A statement, compiled once.
@@ -56,13 +61,13 @@ impl Weighed for ReadJob {
 }
 
 /// One reader's life.
-pub(crate) fn run(mut tx: ReadTx, queue: &Queue<ReadJob>, metrics: &Arc<StoreMetrics>) {
+pub(crate) fn run(mut tx: ReadTx, queue: &Queue<ReadJob>) {
     let one = Bound { entries: 1, bytes: 1 };
     let mut batch = Vec::with_capacity(1);
     while queue.take(&mut batch, one) {
         for ReadJob(call) in batch.drain(..) {
             call(&mut tx);
-            metrics.read();
+            tx.metrics().read();
         }
     }
 }

@@ -1,8 +1,11 @@
 //! Scheduled events: kept aside with their deduplication keys until they are due.
 
+use std::sync::Arc;
+
 use async_trait::async_trait;
 use domain::{
     Appended, Audience, ChannelRef, Deduplication, DeduplicationKey, EventId, PrincipalId, Publication, StoreError, TenantId, Timestamp,
+    Work,
 };
 use intake::{Schedule, ScheduleStore, Scheduled, ScheduledState};
 use rusqlite::{Connection, Row, params};
@@ -48,6 +51,7 @@ fn insert(tx: &WriteTx, tenant: &TenantId, schedule: &Schedule) -> Result<(), Fa
         deduplication.map(|deduplication| deduplication.body_hash),
         deduplication.map(|deduplication| deduplication.expires_at.as_micros()),
         log::body_text(&publication.body)?,
+        work_text(publication.work.as_deref())?,
     ];
     match tx.prepare(sql!("intake/schedule"))?.execute(values).map_err(Failure::from) {
         Err(failure) if failure.is_unique() => Err(StoreError::Conflict("the event is scheduled").into()),
@@ -100,8 +104,8 @@ fn from_row(row: &Row<'_>) -> Result<Scheduled, Failure> {
         origin: log::parse_origin(row.get(8)?).ok_or_else(|| Failure::corrupt("a scheduled event of unknown origin"))?,
         created_at: codec::timestamp(row, 9)?,
         deduplication: deduplication(row)?,
-        work: None,
         body: row.get::<_, String>(13)?.into(),
+        work: work(row, 14)?,
     };
     let schedule = Schedule { publication, publisher: codec::text(row, 2)?, available_at: codec::timestamp(row, 1)? };
     Ok(Scheduled { schedule, state: codec::word(row, 3, parse_state)?, failure: row.get(4)? })
@@ -112,6 +116,18 @@ fn audience(row: &Row<'_>, column: usize) -> Result<Audience, Failure> {
         Some(text) => parse_audience(&text).ok_or_else(|| Failure::corrupt("a scheduled event with an unreadable audience")),
         None => Ok(Audience::default()),
     }
+}
+
+/// What the event will leave in inboxes, as its column holds it.
+fn work_text(work: Option<&Work>) -> Result<Option<String>, Failure> {
+    let text = work.map(serde_json::to_string).transpose();
+    text.map_err(|_| StoreError::Conflict("the work of a scheduled event cannot be written").into())
+}
+
+fn work(row: &Row<'_>, column: usize) -> Result<Option<Arc<Work>>, Failure> {
+    let Some(text) = row.get::<_, Option<String>>(column)? else { return Ok(None) };
+    let work = serde_json::from_str(&text).map_err(|_| Failure::corrupt("a scheduled event with unreadable work"))?;
+    Ok(Some(Arc::new(work)))
 }
 
 fn deduplication(row: &Row<'_>) -> Result<Option<Deduplication>, Failure> {

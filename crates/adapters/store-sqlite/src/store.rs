@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use authz::AdminTx;
 use domain::{Clock, Publication, StoreError, TenantId, Transactions, Unit};
+use inbox::InboxTx;
 use intake::PublishTx;
 use rusqlite::InterruptHandle;
 use sync::{Append, AppendAnswer, CommitListener};
@@ -136,7 +137,7 @@ impl SqliteStore {
         self.checkpoints.follow(&mut connection).map_err(|error| OpenError::from_sqlite(&self.database, &error))?;
         let writer = Writer {
             checkpoints: Arc::clone(&self.checkpoints),
-            tx: WriteTx::new(connection, Arc::clone(&self.clock)),
+            tx: WriteTx::new(connection, Arc::clone(&self.clock), Arc::clone(&self.metrics)),
             queue: Arc::clone(&self.writes),
             reads: Arc::clone(&self.reads),
             metrics: Arc::clone(&self.metrics),
@@ -153,7 +154,7 @@ impl SqliteStore {
 
     fn start_reader(&self, connection: rusqlite::Connection) -> Result<(), OpenError> {
         let (queue, metrics) = (Arc::clone(&self.reads), Arc::clone(&self.metrics));
-        self.start("store-reader", move || readers::run(ReadTx::new(connection), &queue, &metrics))
+        self.start("store-reader", move || readers::run(ReadTx::new(connection, metrics), &queue))
     }
 
     pub(crate) fn options(&self) -> &StoreOptions {
@@ -272,6 +273,15 @@ impl Transactions<dyn AdminTx> for SqliteStore {
 #[async_trait]
 impl Transactions<dyn PublishTx> for SqliteStore {
     async fn run(&self, name: &'static str, unit: Unit<dyn PublishTx>) -> Result<(), StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        self.enqueue(Job::Work(Box::new(UnitJob::new(name, unit, sender))))?;
+        receiver.await.unwrap_or(Err(StoreError::InDoubt))
+    }
+}
+
+#[async_trait]
+impl Transactions<dyn InboxTx> for SqliteStore {
+    async fn run(&self, name: &'static str, unit: Unit<dyn InboxTx>) -> Result<(), StoreError> {
         let (sender, receiver) = oneshot::channel();
         self.enqueue(Job::Work(Box::new(UnitJob::new(name, unit, sender))))?;
         receiver.await.unwrap_or(Err(StoreError::InDoubt))

@@ -9,6 +9,8 @@ use domain::{Clock, StoreError, TenantId, Timestamp};
 use rusqlite::{CachedStatement, Connection};
 
 use crate::failure::Failure;
+use crate::inbox::Walk;
+use crate::metrics::StoreMetrics;
 
 pub(crate) use heads::{Heads, LogHead, read as read_head};
 
@@ -17,11 +19,13 @@ pub(crate) struct WriteTx {
     connection: Connection,
     heads: Heads,
     clock: Arc<dyn Clock>,
+    metrics: Arc<StoreMetrics>,
+    walk: Walk,
 }
 
 impl WriteTx {
-    pub(crate) fn new(connection: Connection, clock: Arc<dyn Clock>) -> Self {
-        Self { connection, heads: Heads::default(), clock }
+    pub(crate) fn new(connection: Connection, clock: Arc<dyn Clock>, metrics: Arc<StoreMetrics>) -> Self {
+        Self { connection, heads: Heads::default(), clock, metrics, walk: Walk::default() }
     }
 
     /// The store's clock.
@@ -36,6 +40,15 @@ impl WriteTx {
 
     pub(crate) fn connection(&self) -> &Connection {
         &self.connection
+    }
+
+    pub(crate) fn metrics(&self) -> &StoreMetrics {
+        &self.metrics
+    }
+
+    /// How far the removal of ended items has come; outlives the transaction.
+    pub(crate) fn walk(&mut self) -> &mut Walk {
+        &mut self.walk
     }
 
     /// The head row of a tenant's log as this transaction sees it.

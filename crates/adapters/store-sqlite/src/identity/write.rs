@@ -7,6 +7,7 @@ use rusqlite::{Connection, Params, params};
 use super::rows::{self, collect, first};
 use crate::codec::{self, check_tenant_number};
 use crate::failure::Failure;
+use crate::inbox;
 use crate::sql::sql;
 use crate::tx::WriteTx;
 
@@ -61,7 +62,9 @@ pub(crate) fn set_tenant_state(tx: &mut WriteTx, tenant: &TenantId, state: Tenan
     Ok(true)
 }
 
-pub(crate) fn create_principal(tx: &WriteTx, tenant: &TenantId, principal: &Principal) -> Result<(), Failure> {
+pub(crate) fn create_principal(tx: &mut WriteTx, tenant: &TenantId, principal: &Principal) -> Result<(), Failure> {
+    // Work that was on its way to an agent that went meanwhile may have opened an inbox; whoever comes now starts with an empty one.
+    inbox::close(tx, tenant, &principal.id)?;
     let values = params![
         tenant.as_str(),
         principal.id.as_str(),
@@ -79,7 +82,8 @@ pub(crate) fn update_principal(tx: &WriteTx, tenant: &TenantId, principal: &Prin
     Ok(execute(tx, sql!("authz/update_principal"), values)? > 0)
 }
 
-pub(crate) fn delete_principal(tx: &WriteTx, tenant: &TenantId, id: &PrincipalId) -> Result<bool, Failure> {
+pub(crate) fn delete_principal(tx: &mut WriteTx, tenant: &TenantId, id: &PrincipalId) -> Result<bool, Failure> {
+    inbox::close(tx, tenant, id)?;
     Ok(execute(tx, sql!("authz/delete_principal"), [tenant.as_str(), id.as_str()])? > 0)
 }
 

@@ -9,6 +9,7 @@ use rusqlite::{Connection, params};
 use super::checksum::{Columns, origin_number};
 use crate::codec::{self, Position, audience_text};
 use crate::failure::Failure;
+use crate::inbox;
 use crate::sql::sql;
 use crate::tx::{LogHead, WriteTx};
 
@@ -24,6 +25,9 @@ pub(crate) fn append(tx: &mut WriteTx, tenant: &TenantId, publications: &[Public
         return Ok(decided);
     }
     let events = write(connection, &head, publications, &decided)?;
+    if publications.iter().any(|publication| publication.work.is_some()) {
+        inbox::deliver(connection, head.number, publications, &decided)?;
+    }
     if !events.is_empty() {
         heads.advance(tenant, head.seq.plus(events.len() as u64), events);
     }
@@ -84,8 +88,11 @@ pub(crate) fn stored_repeat(
     let first = EventId::new(codec::uuid(row, 1)?);
     let seq = row.get_ref(2)?.as_i64_or_null().map_err(|_| Failure::corrupt("a deduplication key without a valid seq"))?;
     let seq = seq.and_then(|seq| Seq::new(u64::try_from(seq).ok()?));
-    // While its event is scheduled a key stands, however long that takes.
-    if seq.is_some() && codec::timestamp(row, 3)? <= now {
+    // While its event is scheduled, or is work that somebody is still to do, a key stands, however long that takes.
+    if let Some(seq) = seq
+        && codec::timestamp(row, 3)? <= now
+        && !inbox::work_is_current(connection, tenant_number, seq, first)?
+    {
         return Ok(None);
     }
     if seq.is_none() && first == id {

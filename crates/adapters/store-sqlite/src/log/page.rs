@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::{Event, EventId, Seq, StoreError, TenantId, Timestamp};
+use domain::{Audience, Event, EventId, EventOrigin, Seq, StoreError, TenantId, Timestamp};
 use rusqlite::{Connection, Row, params};
 use sync::{Page, PageRange};
 use uuid::Uuid;
 
 use super::checksum::{Columns, parse_origin};
 use super::intern::Interner;
-use crate::codec::Position;
+use crate::codec::{Position, parse_audience};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::tx::read_head;
@@ -82,6 +82,64 @@ pub(crate) fn read(row: &Row<'_>, interner: &mut Interner, expected: Position) -
     let created_at = Timestamp::from_micros(columns.created_at);
     let body = Bytes::copy_from_slice(columns.body);
     Ok(Event::new(expected.seq(), EventId::new(id), event_type, channel, audience, origin, created_at, body))
+}
+
+/// A row that left inbox items, as retention looks at it.
+pub(crate) struct WorkRow<'a> {
+    pub(crate) position: Position,
+    pub(crate) id: &'a [u8],
+    pub(crate) audience: Audience,
+    pub(crate) body: &'a [u8],
+}
+
+/// Calls `visit` with each row from `from` up to but not at `to` that left inbox items. Damaged ones are passed by: there is nothing in them to keep.
+pub(crate) fn work_rows(
+    connection: &Connection,
+    (from, to): (Position, Position),
+    mut visit: impl FnMut(&WorkRow<'_>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let mut statement = connection.prepare_cached(sql!("sync/work_rows"))?;
+    let mut rows = statement.query(params![from.raw(), to.raw()])?;
+    while let Some(row) = rows.next()? {
+        let columns = columns(row)?;
+        let audience = columns.audience.and_then(|text| parse_audience(std::str::from_utf8(text).ok()?));
+        let (Ok(()), Some(audience)) = (verify(row, &columns), audience) else {
+            tracing::error!(
+                event.seq = Position::from_raw(columns.position).seq().get(),
+                "a damaged event goes, and items of it stay without it"
+            );
+            continue;
+        };
+        visit(&WorkRow { position: Position::from_raw(columns.position), id: columns.id, audience, body: columns.body })?;
+    }
+    Ok(())
+}
+
+/// The envelope of `event`, if its row is at `position` and unharmed.
+pub(crate) fn body_at(connection: &Connection, position: Position, event: EventId) -> Result<Option<Bytes>, Failure> {
+    row_of(connection, position, event, |columns| Some(Bytes::copy_from_slice(columns.body)))
+}
+
+/// To whom `event` is addressed, if its row is at `position` and unharmed, and it left inbox items.
+pub(crate) fn work_audience(connection: &Connection, position: Position, event: EventId) -> Result<Option<Audience>, Failure> {
+    row_of(connection, position, event, |columns| {
+        let is_work = parse_origin(columns.origin) == Some(EventOrigin::Work);
+        columns.audience.filter(|_| is_work).and_then(|text| parse_audience(std::str::from_utf8(text).ok()?))
+    })
+}
+
+/// Reads the row at `position` if it is that of `event` and unharmed.
+fn row_of<T>(
+    connection: &Connection,
+    position: Position,
+    event: EventId,
+    read: impl FnOnce(&Columns<'_>) -> Option<T>,
+) -> Result<Option<T>, Failure> {
+    let mut statement = connection.prepare_cached(sql!("sync/page"))?;
+    let mut rows = statement.query(params![position.raw() - 1, position.raw()])?;
+    let Some(row) = rows.next()? else { return Ok(None) };
+    let columns = columns(row)?;
+    Ok(if columns.id == event.uuid().as_bytes() && verify(row, &columns).is_ok() { read(&columns) } else { None })
 }
 
 /// Whether the row at `position` is there and unharmed.

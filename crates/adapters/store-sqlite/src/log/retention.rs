@@ -1,11 +1,15 @@
 //! Removing old rows: first the floor goes up, a while later the rows below it go.
 
-use domain::{Seq, StoreError, TenantId, Timestamp};
+use std::time::Duration;
+
+use domain::{EventId, Seq, StoreError, TenantId, Timestamp};
 use rusqlite::params;
 use sync::Retired;
 
 use crate::codec::{self, Position};
 use crate::failure::Failure;
+use crate::identity::collect;
+use crate::inbox;
 use crate::sql::sql;
 use crate::tx::WriteTx;
 
@@ -35,6 +39,7 @@ pub(crate) fn raise_floor(tx: &mut WriteTx, tenant: &TenantId, older_than: Times
     let old = marks(tx, tenant)?;
     let floor = new_floor(tx, &old, head.seq, older_than, limit)?;
     if floor > old.floor {
+        inbox::keep_envelopes(tx, old.number, old.floor, floor)?;
         let now = tx.now();
         tx.prepare(sql!("sync/raise_floor"))?.execute(params![old.number, codec::from_seq(floor), now.as_micros()])?;
         let (_, heads) = tx.parts();
@@ -94,8 +99,44 @@ fn remove(tx: &WriteTx, marks: &Marks, limit: usize) -> Result<u64, Failure> {
     Ok(removed as u64)
 }
 
-/// Removes deduplication keys that expired before `now`, at most `limit`.
+/// How long a key that expired while its work is current is left alone before it is looked at again.
+const PROLONGED: Duration = Duration::from_hours(1);
+/// Keys that one step looks at for each that it may remove.
+const LOOK: usize = 4;
+
+/// An expired key.
+struct Expired {
+    tenant_number: i64,
+    key: String,
+    event: EventId,
+    seq: Seq,
+}
+
+/// Removes deduplication keys that expired before `now`, at most `limit`. Keys of work that is current live on.
 pub(crate) fn expire_keys(tx: &WriteTx, now: Timestamp, limit: usize) -> Result<u64, Failure> {
-    let removed = tx.prepare(sql!("sync/expire_keys"))?.execute(params![now.as_micros(), codec::from_count(limit)])?;
+    let (mut removed, mut looked) = (0, 0);
+    while removed < limit && looked < limit.saturating_mul(LOOK) {
+        let expired = expired_keys(tx, now, limit - removed)?;
+        if expired.is_empty() {
+            break;
+        }
+        for key in expired {
+            looked += 1;
+            if inbox::work_is_current(tx.connection(), key.tenant_number, key.seq, key.event)? {
+                let values = params![key.tenant_number, key.key, now.plus(PROLONGED).as_micros()];
+                tx.prepare(sql!("sync/prolong_key"))?.execute(values)?;
+            } else {
+                tx.prepare(sql!("sync/remove_key"))?.execute(params![key.tenant_number, key.key])?;
+                removed += 1;
+            }
+        }
+    }
     Ok(removed as u64)
+}
+
+fn expired_keys(tx: &WriteTx, now: Timestamp, limit: usize) -> Result<Vec<Expired>, Failure> {
+    let mut statement = tx.prepare(sql!("sync/expired_keys"))?;
+    collect(statement.query(params![now.as_micros(), codec::from_count(limit)])?, |row| {
+        Ok(Expired { tenant_number: row.get(0)?, key: row.get(1)?, event: EventId::new(codec::uuid(row, 2)?), seq: codec::seq(row, 3)? })
+    })
 }

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use authz::{
-    AccessLogWrite, AuditEntry, AuditWrite, Channel, Grant, IdempotentAnswer, IdentityWrite, Principal, PrincipalKind, Resource, Space, Tenant,
-    TenantState, TokenRecord,
+    AccessLogWrite, AuditEntry, AuditWrite, Channel, Grant, IdempotentAnswer, IdentityWrite, Principal, PrincipalKind, Resource, Space,
+    Tenant, TenantState, TokenRecord,
 };
 use domain::{
     Appended, ChannelId, ChannelRef, EventId, GrantId, PrincipalId, Publication, Seq, SpaceId, StoreError, TenantId, Timestamp, TokenId,

@@ -1,9 +1,9 @@
-//! Reading everything: every row of the log against its checksum, and the engine's own check of its file.
+//! Reading everything: every row of the log against its checksum, every inbox item against the log, and the engine's own check of its file.
 
 use domain::{Seq, StoreError, TenantId};
 use rusqlite::{Connection, params};
 
-use super::UpkeepError;
+use super::{UpkeepError, check_items};
 use crate::codec::{self, Position};
 use crate::connection;
 use crate::failure::Failure;
@@ -14,7 +14,7 @@ use crate::store::SqliteStore;
 use crate::tx::read_head;
 
 /// Rows of one snapshot: what is retired meanwhile is not missed, and the write-ahead log is not held back for long.
-const CHUNK: usize = 5_000;
+pub(super) const CHUNK: usize = 5_000;
 /// Damages that are told one by one; the others are counted.
 const TOLD: usize = 100;
 
@@ -25,6 +25,8 @@ pub struct CheckReport {
     pub tenants: u64,
     /// Rows of the log that were read and are unharmed, those that wait for their removal included.
     pub events: u64,
+    /// Inbox items that were read and are unharmed, those that have ended included.
+    pub items: u64,
     /// Rows that are damaged or missing, the first of them one by one.
     pub damaged: Vec<Damage>,
     /// How many rows are damaged or missing.
@@ -36,9 +38,9 @@ pub struct CheckReport {
 /// A row that is damaged or missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Damage {
-    /// Whose log; absent for rows that belong to no tenant.
+    /// Whose log or inbox; absent for rows that belong to no tenant.
     pub tenant: Option<TenantId>,
-    /// The position.
+    /// The position; of an inbox item its event's, zero where that cannot be read.
     pub seq: Seq,
     /// What is wrong.
     pub reason: String,
@@ -50,7 +52,7 @@ impl CheckReport {
         self.damages == 0 && self.engine.is_empty()
     }
 
-    fn note(&mut self, tenant: Option<&TenantId>, seq: Seq, reason: impl Into<String>) {
+    pub(super) fn note(&mut self, tenant: Option<&TenantId>, seq: Seq, reason: impl Into<String>) {
         self.damages += 1;
         if self.damaged.len() < TOLD {
             self.damaged.push(Damage { tenant: tenant.cloned(), seq, reason: reason.into() });
@@ -69,18 +71,27 @@ impl SqliteStore {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let snapshot = self.long_snapshot();
         self.start("store-check", move || {
-            let _ = sender.send(check(&connection));
+            let _ = sender.send(check(&connection, Inboxes::Read));
             drop(snapshot);
         })?;
         receiver.await.unwrap_or(Err(UpkeepError::Store(StoreError::Unavailable)))
     }
 }
 
+/// Whether the inboxes are checked too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inboxes {
+    /// Yes.
+    Read,
+    /// No: a store with an item that cannot be read is served, one with such a row of the log is not.
+    Skip,
+}
+
 /// Checks everything behind `connection`.
-pub(crate) fn check(connection: &Connection) -> Result<CheckReport, UpkeepError> {
+pub(crate) fn check(connection: &Connection, inboxes: Inboxes) -> Result<CheckReport, UpkeepError> {
     let mut report = CheckReport::default();
     check_engine(connection, &mut report)?;
-    match check_logs(connection, &mut report).map_err(StoreError::from) {
+    match check_logs(connection, &mut report, inboxes).map_err(StoreError::from) {
         // What the engine cannot read is damage too, not a reason to tell nothing.
         Err(StoreError::Corrupt(reason)) => report.engine.push(reason),
         outcome => outcome?,
@@ -103,7 +114,7 @@ fn check_engine(connection: &Connection, report: &mut CheckReport) -> Result<(),
     Ok(())
 }
 
-fn check_logs(connection: &Connection, report: &mut CheckReport) -> Result<(), Failure> {
+fn check_logs(connection: &Connection, report: &mut CheckReport, inboxes: Inboxes) -> Result<(), Failure> {
     let logs = {
         let mut statement = connection.prepare_cached(sql!("sync/all_heads"))?;
         collect(statement.query([])?, |row| Ok((row.get::<_, i64>(0)?, codec::text::<TenantId>(row, 1)?)))?
@@ -115,6 +126,9 @@ fn check_logs(connection: &Connection, report: &mut CheckReport) -> Result<(), F
         report.tenants += 1;
         let mut reading = Reading { tenant, number, last: Seq::ZERO };
         while reading.chunk(connection, report)? {}
+        if inboxes == Inboxes::Read {
+            check_items::check(connection, report, &reading.tenant, number)?;
+        }
     }
     note_strays(connection, report, end_of_last, i64::MAX)
 }

@@ -63,7 +63,7 @@ impl Bench {
         let heard = Arc::<Heard>::default();
         let bound = Bound { entries: 100, bytes: 1 << 20 };
         let writer = Writer {
-            tx: WriteTx::new(connection, Arc::new(Still)),
+            tx: WriteTx::new(connection, Arc::new(Still), Arc::default()),
             queue: Arc::new(Queue::new(bound)),
             reads: Arc::new(Queue::new(bound)),
             checkpoints: Checkpoints::new(&options),
@@ -107,7 +107,7 @@ fn publication() -> Publication {
         created_at: Timestamp::from_micros(0),
         body: Bytes::from_static(b"\"id\":\"x\"}"),
         deduplication: None,
-            work: None,
+        work: None,
     }
 }
 

@@ -1,0 +1,1 @@
+SELECT is_current FROM inbox_items WHERE recipient_number = ?1 AND event_id = ?2

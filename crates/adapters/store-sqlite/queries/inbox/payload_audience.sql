@@ -1,0 +1,1 @@
+SELECT event_id, audience FROM inbox_payloads WHERE position = ?1

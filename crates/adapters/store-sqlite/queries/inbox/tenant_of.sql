@@ -1,0 +1,1 @@
+SELECT tenant_number FROM inbox_recipients WHERE recipient_number = ?1

@@ -1,0 +1,1 @@
+SELECT floor FROM log_heads WHERE tenant_number = ?1
