@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use authz::{Action, Caller};
 use domain::Timestamp;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::change::{Change, Kit, Retry, Tally};
 use crate::inbox::Job;
@@ -23,6 +24,20 @@ impl Inbox {
     /// [`InboxError::Denied`] unless the caller is an agent with the scope `inbox.claim`; [`InboxError::Invalid`];
     /// [`InboxError::SessionNotActive`]; [`InboxError::IdempotencyConflict`]; the store's.
     pub async fn claim_next(&self, caller: &Caller, request: ClaimNext) -> Result<ClaimedNext, InboxError> {
+        self.claim_next_until(caller, request, &CancellationToken::new()).await
+    }
+
+    /// The same for a client that may go away meanwhile: a wait ends at once when `gone` is cancelled. What is under way then goes on, so the
+    /// call is to be driven to its end and its claims given back ([`Inbox::give_back_unread`]).
+    ///
+    /// # Errors
+    /// As [`Inbox::claim_next`].
+    pub async fn claim_next_until(
+        &self,
+        caller: &Caller,
+        request: ClaimNext,
+        gone: &CancellationToken,
+    ) -> Result<ClaimedNext, InboxError> {
         let (recipient, since) = (self.own(caller, Action::InboxClaim).await?, Instant::now());
         let limit = Self::limit("/limit", request.limit, self.settings().claim_max_items)?;
         let queues = self.queue_filter(request.queues)?;
@@ -42,7 +57,12 @@ impl Inbox {
                 wait = self.wait(&recipient, request.wait, since).await;
             }
             let Some(waiting) = wait.as_mut() else { return self.answer(caller, &recipient, next).await };
-            match self.await_work(caller, &recipient, waiting, &next, has_waited).await? {
+            let woken = tokio::select! {
+                biased;
+                () = gone.cancelled() => Again::Drained,
+                woken = self.await_work(caller, &recipient, waiting, &next, has_waited) => woken?,
+            };
+            match woken {
                 Again::Drained => {
                     self.parts.metrics.long_poll_timeouts.increment();
                     return self.answer(caller, &recipient, next).await;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{Action, Caller, Standing};
-use domain::{AgentSessionId, EventId, Seq, Timestamp};
+use domain::{AgentSessionId, EventId, Seq, SyncEpoch, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use crate::bells::{Rung, Waiter, Woken};
@@ -92,6 +92,23 @@ impl Inbox {
             repeats: 0,
             again_at: None,
         })
+    }
+
+    /// The same for a client that comes back: `since` is the head that it has seen, and the history of the log that this belongs to. A head
+    /// of another history counts as none.
+    ///
+    /// # Errors
+    /// As [`Inbox::signals`].
+    pub async fn signals_since(
+        self: &Arc<Self>,
+        caller: &Caller,
+        session: Option<AgentSessionId>,
+        since: Option<(SyncEpoch, Seq)>,
+    ) -> Result<SignalStream, InboxError> {
+        let Some((epoch, seen)) = since else { return self.signals(caller, session, None).await };
+        let recipient = self.own(caller, Action::StreamSubscribe).await?;
+        let is_of_this_history = self.view(&recipient).await?.epoch == epoch;
+        self.signals(caller, session, is_of_this_history.then_some(seen)).await
     }
 }
 

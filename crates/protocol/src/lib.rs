@@ -47,6 +47,7 @@ pub use inbox::{
 pub use limits::PublishLimits;
 pub use page::Page;
 pub use parse::parse_publish;
+pub use payload::check_kept_json;
 pub use problem::{PROBLEM_MEDIA_TYPE, Problem, ProblemCode};
 pub use publish::{
     Correlation, EventBatch, EventInput, PayloadRef, Priority, PublishRequest, PublishResponse, PublishedEvent, PublishedItem, Recipient,

@@ -25,6 +25,15 @@ pub(crate) fn check_payload(payload: &RawValue, limits: &PublishLimits, place: i
     })
 }
 
+/// Checks the text of any valid JSON value that is to be kept verbatim: no NUL, no lone surrogate, no number that no reader can hold, at most
+/// `max_depth` nested objects and arrays.
+///
+/// # Errors
+/// What is wrong, for people.
+pub fn check_kept_json(text: &RawValue, max_depth: usize) -> Result<(), String> {
+    fault(text.get(), max_depth).map_or(Ok(()), Err)
+}
+
 /// What is wrong with a JSON text, or nothing.
 fn fault(text: &str, max_depth: usize) -> Option<String> {
     if surely_fine(text.as_bytes(), max_depth) {

@@ -157,6 +157,11 @@ impl Secret {
     pub fn expose(&self) -> &str {
         &self.0
     }
+
+    /// The credential itself, without a copy. Never log it.
+    pub fn into_exposed(self) -> String {
+        self.0
+    }
 }
 
 impl fmt::Debug for Secret {

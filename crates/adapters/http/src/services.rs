@@ -9,6 +9,7 @@ use authz::{Admin, Authorizer};
 use bytes::Bytes;
 use domain::{Clock, IdGenerator, StoreError};
 use gateway::{EventReader, Gateway};
+use inbox::Inbox;
 use intake::Publisher;
 use protocol::admin::BackupReport;
 use tokio_util::task::TaskTracker;
@@ -29,6 +30,8 @@ pub struct Services {
     pub consumers: Arc<ConsumerApi>,
     /// Reading for people and apps.
     pub events: EventReader,
+    /// Claimable work, and who is told of it.
+    pub inbox: Arc<Inbox>,
     /// What WebSockets are handed to.
     pub gateway: Arc<Gateway>,
     /// Whether the process can serve.
@@ -43,7 +46,7 @@ pub struct Services {
     pub clock: Arc<dyn Clock>,
     /// Identities.
     pub ids: Arc<dyn IdGenerator>,
-    /// Who owns the tasks of WebSockets.
+    /// Who owns the tasks of WebSockets, and what goes on for a request whose client is gone.
     pub tasks: TaskTracker,
     /// Bounds.
     pub settings: Settings,

@@ -21,6 +21,13 @@ pub struct Settings {
     pub max_body_bytes: usize,
     /// `publish.max_request_bytes`: of a publish request's body.
     pub max_publish_bytes: usize,
+    /// `http.max_inbox_bytes`: of the body of a request about an inbox: a batch may carry many results.
+    pub max_inbox_bytes: usize,
+    /// `http.public_url`: how clients reach this server, such as `https://doorstep.example.net`; without a slash at its end. Without it,
+    /// addresses in answers are relative or made from the request's `Host`.
+    pub public_url: Option<String>,
+    /// `sync.event_retention`: how long the log keeps events, as clients are told.
+    pub event_retention: Duration,
     /// `publish.*`: what a publish request may hold.
     pub publish: PublishLimits,
     /// `http.default_page_size`: entries of a listing that names no `limit`.
@@ -43,6 +50,9 @@ impl Default for Settings {
             max_header_bytes: 32 * 1024,
             max_body_bytes: 64 * 1024,
             max_publish_bytes: 16 * 1024 * 1024,
+            max_inbox_bytes: 8 * 1024 * 1024,
+            public_url: None,
+            event_retention: Duration::from_hours(30 * 24),
             publish: PublishLimits {
                 max_events: 1_000,
                 max_payload_bytes: 1024 * 1024,

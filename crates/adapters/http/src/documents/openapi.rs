@@ -15,14 +15,16 @@ const BEARER: &str = "bearer";
 
 const DESCRIPTION: &str = "\
 Doorstep holds work for agents that are not always home, and rings when it arrives. Events are published into one log per tenant; agents \
-read it as named consumers with a durable cursor, people and apps with a cursor of their own.\n\n\
+read it as named consumers with a durable cursor, people and apps with a cursor of their own. An event with recipients leaves an item in the \
+inbox of each: agents claim items, work under a lease, and acknowledge.\n\n\
 Send `Authorization: Bearer <token>`; a credential in an address is refused. Refusals are problems (RFC 9457): programs match `code`, never a \
 text. Unknown members and parameters are refused, unknown members of answers are to be ignored. Every answer carries `X-Request-Id`; a sane one \
 of the request is kept. Where an answer is 429 or 503, `Retry-After` says when to come back.";
 
-const TAGS: [(&str, &str); 8] = [
+const TAGS: [(&str, &str); 9] = [
     ("events", "Publish, read and schedule events."),
     ("consumers", "Named consumers of agents: poll, acknowledge, look."),
+    ("inbox", "Work for agents: claim, lease, acknowledge, and be told when it arrives."),
     ("gateway", "The WebSocket; its frames are in the AsyncAPI document."),
     ("principals", "Who acts: people, apps and agents, and their tokens."),
     ("access", "Spaces, channels and grants."),

@@ -52,7 +52,7 @@ metrics! {
     HttpConnectionsRefused: Counter = "doorstep_http_connections_refused",
     /// Open event streams (SSE).
     HttpEventStreams: Gauge = "doorstep_http_event_streams",
-    /// Polls with wait_seconds that were answered, by outcome: events or timeout.
+    /// Consumer polls with wait_seconds that were answered, by outcome: events or timeout.
     LongPolls: Counter = "doorstep_long_polls",
     /// Polls that wait for an event.
     WaitingPolls: Gauge = "doorstep_waiting_polls",
@@ -108,6 +108,58 @@ metrics! {
     ConsumerBacklogMax: Gauge = "doorstep_consumer_backlog_max_events",
     /// Seconds since the oldest dispatch to a connected consumer that is not acknowledged.
     OldestUnackedSeconds: Gauge = "doorstep_oldest_unacked_seconds",
+    /// Seconds from the acceptance of the event that rang to its signal.
+    InboxSignalSeconds: Histogram = "doorstep_inbox_signal_seconds",
+    /// Signals sent, over every transport.
+    InboxSignals: Counter = "doorstep_inbox_signals",
+    /// Polls and claims by agents that had a signal since their last one: with the signals, the hint-to-fetch ratio.
+    InboxSignalFetches: Counter = "doorstep_inbox_signal_fetches",
+    /// Open streams of signals.
+    InboxStreams: Gauge = "doorstep_inbox_streams",
+    /// Streams of signals opened: the reconnect rate.
+    InboxStreamsOpened: Counter = "doorstep_inbox_streams_opened",
+    /// Polls and claims of inboxes that waited, by outcome: items or timeout.
+    InboxLongPolls: Counter = "doorstep_inbox_long_polls",
+    /// Polls, claims and streams that wait for an inbox.
+    InboxWaiters: Gauge = "doorstep_inbox_waiters",
+    /// Waits that were answered at once because there were too many.
+    InboxWaitersRefused: Counter = "doorstep_inbox_waiters_refused",
+    /// Polls of inboxes.
+    InboxPolls: Counter = "doorstep_inbox_polls",
+    /// Questions for the head of an inbox, by outcome: changed or not_modified (304).
+    InboxHeadChecks: Counter = "doorstep_inbox_head_checks",
+    /// Polls of inboxes that were told to start again.
+    InboxCursorResets: Counter = "doorstep_inbox_cursor_resets",
+    /// Items that were to be claimed, by outcome: claimed, duplicate or replayed.
+    InboxClaims: Counter = "doorstep_inbox_claims",
+    /// Items given back because their client was gone before the answer.
+    InboxGivenBack: Counter = "doorstep_inbox_given_back",
+    /// Leases that ended without their worker.
+    InboxLeaseExpiries: Counter = "doorstep_inbox_lease_expiries",
+    /// Lease tokens presented that no present lease has.
+    InboxLeasesLost: Counter = "doorstep_inbox_leases_lost",
+    /// Heartbeats that extended a lease.
+    InboxHeartbeats: Counter = "doorstep_inbox_heartbeats",
+    /// Attempts and items that ended, by outcome: acked, failed, discarded, released, expired, dead_lettered or quarantined.
+    InboxOutcomes: Counter = "doorstep_inbox_outcomes",
+    /// Seconds from a claim to its acknowledgement.
+    InboxAckSeconds: Histogram = "doorstep_inbox_ack_seconds",
+    /// Items that became claimable again.
+    InboxRequeued: Counter = "doorstep_inbox_requeued",
+    /// Dead letters that were given new attempts.
+    InboxRedriven: Counter = "doorstep_inbox_redriven",
+    /// Steps of the sweeper, by outcome: done or failed.
+    InboxSweeps: Counter = "doorstep_inbox_sweeps",
+    /// The highest head of all inboxes.
+    InboxHeadSeq: Gauge = "doorstep_inbox_head_seq",
+    /// Current items, by tenant: a bounded number of them, the others under the name "other".
+    InboxBacklog: Gauge = "doorstep_inbox_backlog_items",
+    /// Seconds since the oldest current item was made, over all tenants.
+    InboxOldestSeconds: Gauge = "doorstep_inbox_oldest_item_seconds",
+    /// Dead letters, over all tenants.
+    InboxDeadLetters: Gauge = "doorstep_inbox_dead_letters",
+    /// Quarantined items, over all tenants.
+    InboxQuarantined: Gauge = "doorstep_inbox_quarantined_items",
     /// Authentications, by outcome: cached, read or failed.
     Authentications: Counter = "doorstep_authentications",
     /// Requests denied.

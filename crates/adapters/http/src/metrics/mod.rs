@@ -1,6 +1,6 @@
 //! What `/metrics` shows: every name in one enum, values from the counters of whoever does the work.
 //!
-//! Label sets are bounded: routes, methods, status classes, codes and reasons, never a tenant or a principal.
+//! Label sets are bounded: routes, methods, status classes, codes and reasons; never a principal, and tenants only where the source bounds how many.
 
 mod histogram;
 mod http;

@@ -6,6 +6,7 @@ use agents::{AckRefused, ConsumerError};
 use authz::{AdminError, AuthenticationError, Denied, DeniedReason};
 use domain::StoreError;
 use gateway::{ReadError, Resync};
+use inbox::InboxError;
 use intake::ScheduleError;
 use protocol::{InvalidBody, ProblemCode, Reason, ResyncReason};
 
@@ -149,6 +150,33 @@ impl From<ScheduleError> for Refusal {
                 Self::new(ProblemCode::StateConflict, "the event has just been appended").with_reason(Reason::AlreadyPromoted)
             }
             ScheduleError::Store(error) => error.into(),
+        }
+    }
+}
+
+impl From<InboxError> for Refusal {
+    fn from(error: InboxError) -> Self {
+        match error {
+            InboxError::Denied(denied) => denied.into(),
+            InboxError::Invalid { pointer, detail } => Self::invalid(pointer, detail),
+            InboxError::NotFound => not_found(),
+            InboxError::LeaseLost => Self::new(ProblemCode::LeaseLost, "the token is not the one of the item's present lease"),
+            InboxError::NotInThatState => Self::new(ProblemCode::StateConflict, "the item is in a state from which nothing leads there"),
+            InboxError::SessionNotActive => {
+                Self::new(ProblemCode::StateConflict, "only the session that subscribed last with wants_claims may claim")
+                    .with_reason(Reason::SessionNotActive)
+            }
+            InboxError::CursorReset { oldest, head, epoch } => {
+                let detail = "the inbox cannot say what changed since this position; read its items afresh, then poll after head_seq";
+                Self::new(ProblemCode::CursorResetRequired, detail).with_reset(oldest, head, epoch)
+            }
+            InboxError::EpochChanged { head, epoch, floor } => resync(Resync { reason: ResyncReason::EpochChanged, head, epoch, floor }),
+            InboxError::IdempotencyConflict => {
+                Self::new(ProblemCode::IdempotencyConflict, "this key was used for another request").at("#header/idempotency-key")
+            }
+            InboxError::LimitReached(key) => Self::new(ProblemCode::LimitReached, format!("the ceiling {key} is reached")),
+            InboxError::ShuttingDown => Self::new(ProblemCode::Unavailable, "the server is stopping"),
+            InboxError::Store(error) => error.into(),
         }
     }
 }

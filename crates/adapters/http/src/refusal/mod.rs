@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use domain::{Seq, SyncEpoch};
 use protocol::{ProblemCode, Reason};
 
-pub(crate) use mapping::{query_pointer, unauthenticated};
+pub(crate) use mapping::{not_found, query_pointer, unauthenticated};
 pub(crate) use render::render;
 
 /// Why a request is not done. It has no request id yet: `render` gives it one.
@@ -26,10 +26,19 @@ struct Parts {
     detail: Cow<'static, str>,
     pointer: Option<Cow<'static, str>>,
     reason: Option<Reason>,
-    position: Option<(Seq, Seq, SyncEpoch)>,
+    position: Option<Position>,
     retry_after: Option<Duration>,
     /// For the log, never for the answer.
     cause: Option<String>,
+}
+
+/// Where reading goes on.
+#[derive(Clone, Copy, Debug)]
+enum Position {
+    /// In the log.
+    Log { head: Seq, floor: Seq, epoch: SyncEpoch },
+    /// In an inbox, which is to be read afresh.
+    Inbox { oldest: Seq, head: Seq, epoch: SyncEpoch },
 }
 
 /// How long a client waits that was refused for a reason that passes by itself.
@@ -69,7 +78,14 @@ impl Refusal {
     /// Says where reading goes on.
     #[must_use]
     pub(crate) fn with_position(mut self, head: Seq, floor: Seq, epoch: SyncEpoch) -> Self {
-        self.0.position = Some((head, floor, epoch));
+        self.0.position = Some(Position::Log { head, floor, epoch });
+        self
+    }
+
+    /// Says where an inbox is read afresh.
+    #[must_use]
+    pub(crate) fn with_reset(mut self, oldest: Seq, head: Seq, epoch: SyncEpoch) -> Self {
+        self.0.position = Some(Position::Inbox { oldest, head, epoch });
         self
     }
 

@@ -5,8 +5,11 @@ use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use protocol::{PROBLEM_MEDIA_TYPE, Problem, ProblemCode};
 
-use super::{Parts, Refusal};
+use super::{Parts, Position, Refusal};
 use crate::request::RequestId;
+
+/// Where an inbox is read afresh.
+const RESYNC_URL: &str = "/v1/inbox/items";
 
 /// Replaces the body of `response` by the problem that `refusal` is. Headers that are there (such as `Allow`) stay.
 pub(crate) fn render(mut response: Response, refusal: &Refusal, request_id: &RequestId) -> Response {
@@ -27,10 +30,11 @@ fn problem(parts: &Parts, request_id: &RequestId) -> Problem {
     if let Some(reason) = parts.reason {
         problem = problem.with_reason(reason);
     }
-    if let Some((head, floor, epoch)) = parts.position {
-        problem = problem.with_position(head, floor, epoch);
+    match parts.position {
+        Some(Position::Log { head, floor, epoch }) => problem.with_position(head, floor, epoch),
+        Some(Position::Inbox { oldest, head, epoch }) => problem.with_reset(oldest, head, epoch, RESYNC_URL),
+        None => problem,
     }
-    problem
 }
 
 fn write_headers(headers: &mut HeaderMap, parts: &Parts, length: usize) {

@@ -125,10 +125,23 @@ async fn too_large(mut body: Body, limit: usize) -> Refusal {
 /// # Errors
 /// As [`media_type`], [`read_body`] and `protocol::parse_body`.
 pub(crate) async fn parse_json<T: DeserializeOwned>(headers: &HeaderMap, body: Body, settings: &Settings) -> Result<(T, Bytes), Refusal> {
+    parse_json_of(headers, body, settings.max_body_bytes, settings.request_timeout).await
+}
+
+/// The same of a body of at most `limit` bytes that arrives within `patience`.
+///
+/// # Errors
+/// As [`parse_json`].
+pub(crate) async fn parse_json_of<T: DeserializeOwned>(
+    headers: &HeaderMap,
+    body: Body,
+    limit: usize,
+    patience: Duration,
+) -> Result<(T, Bytes), Refusal> {
     if media_type(headers)? != MediaType::Json {
         return Err(Refusal::new(ProblemCode::UnsupportedMediaType, READS_JSON).at("#header/content-type"));
     }
-    let bytes = read_body(body, settings.max_body_bytes, settings.request_timeout).await?;
+    let bytes = read_body(body, limit, patience).await?;
     Ok((protocol::parse_body(&bytes)?, bytes))
 }
 

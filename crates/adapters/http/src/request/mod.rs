@@ -8,7 +8,7 @@ mod path;
 mod query;
 
 pub(crate) use auth::{Authenticated, bearer};
-pub(crate) use body::{MediaType, media_type, parse_json, read_body};
+pub(crate) use body::{MediaType, media_type, parse_json, parse_json_of, read_body};
 pub(crate) use context::ContextLayer;
 pub(crate) use id::{RequestId, RequestIds};
 pub(crate) use path::PathNames;

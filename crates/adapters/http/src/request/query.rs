@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use axum::http::Uri;
-use domain::Seq;
+use domain::{Seq, Timestamp};
 
 use crate::refusal::{Refusal, query_pointer};
 
@@ -51,6 +51,12 @@ impl<'a> Query<'a> {
         let number = self.parsed::<u64>(name, "a seq: an integer from 0 to 2^53 - 1")?;
         let in_range = |number| Seq::new(number).ok_or_else(|| Refusal::invalid(query_pointer(name), "a seq is at most 2^53 - 1"));
         number.map(in_range).transpose()
+    }
+
+    /// An instant.
+    pub(crate) fn instant(&mut self, name: &'static str) -> Result<Option<Timestamp>, Refusal> {
+        let Some(text) = self.text(name)? else { return Ok(None) };
+        Timestamp::parse(&text).map(Some).map_err(|expectation| Refusal::invalid(query_pointer(name), expectation))
     }
 
     /// `limit`: at least 1, capped to `most` (seed 004, design note 12).

@@ -72,14 +72,15 @@ fn status_of<T>(made: &Made<T>) -> StatusCode {
     }
 }
 
-fn key_of(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Refusal> {
+/// The request's `Idempotency-Key`.
+pub(crate) fn key_of(headers: &HeaderMap) -> Result<Option<IdempotencyKey>, Refusal> {
     let Some(value) = headers.get(IDEMPOTENCY_KEY) else { return Ok(None) };
     let parsed = value.to_str().map_err(|_| IdempotencyKey::EXPECTATION).and_then(IdempotencyKey::parse);
     parsed.map(Some).map_err(|expectation| Refusal::invalid("#header/idempotency-key", expectation))
 }
 
 /// Each part with its length in front, so that no two requests join to the same bytes.
-fn hash(parts: &[&[u8]]) -> [u8; 32] {
+pub(crate) fn hash(parts: &[&[u8]]) -> [u8; 32] {
     let mut context = Context::new(&SHA256);
     for part in parts {
         context.update(&(part.len() as u64).to_be_bytes());

@@ -4,9 +4,11 @@ mod access;
 mod audit;
 mod consumers;
 mod creating;
+mod event_stream;
 mod events;
 mod gateway;
 mod identity;
+mod inbox;
 mod listing;
 mod operation;
 mod reply;
@@ -22,6 +24,7 @@ pub(crate) fn all() -> OpenApiRouter<ApiState> {
     OpenApiRouter::with_openapi(documents::base())
         .merge(events::routes())
         .merge(consumers::routes())
+        .merge(inbox::routes())
         .merge(gateway::routes())
         .merge(identity::routes())
         .merge(access::routes())

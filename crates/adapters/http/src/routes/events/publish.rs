@@ -7,7 +7,7 @@ use authz::Action;
 use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use domain::{PayloadRef, Priority};
+use domain::{PayloadRef, PrincipalId, Priority};
 use intake::{NewEvent, NewRecipient, Place, PublishError, Published, PublishedEvent};
 use protocol::{CloudEventsMode, EventInput, ProblemCode, PublishRequest, PublishResponse, Recipient, parse_cloudevents, parse_publish};
 use serde::Deserialize;
@@ -78,11 +78,17 @@ pub(crate) async fn publish_events(
         MediaType::Json => parse_publish(&bytes, limits)?,
         MediaType::CloudEvents(mode) => parse_cloudevents(&bytes, mode, limits)?,
     };
+    let recipients: Vec<_> = inputs.iter().map(recipients_of).collect();
     let events = inputs.into_iter().map(event).collect();
     let began = Instant::now();
     let published = state.publisher.publish(&caller, events).await.map_err(|error| refuse(error, media, &bytes))?;
     state.metrics.committed(began.elapsed());
-    Ok(answer(&published))
+    Ok(answer(&published, &recipients))
+}
+
+/// Whose inboxes an event is put into.
+fn recipients_of(input: &EventInput) -> Vec<PrincipalId> {
+    input.recipients.iter().flatten().map(|recipient| recipient.id.clone()).collect()
 }
 
 /// What intake takes, from what was read.
@@ -126,15 +132,15 @@ const fn priority(priority: protocol::Priority) -> Priority {
 /// What an event's entry in the answer costs.
 const ENTRY: usize = 96;
 
-/// The answer is written by hand: it is small, and it is the hot path.
-fn answer(published: &Published) -> Response {
+/// The answer is written by hand: it is small, and it is the hot path. `recipients` are those of each event.
+fn answer(published: &Published, recipients: &[Vec<PrincipalId>]) -> Response {
     let mut body = String::with_capacity(published.events.len() * ENTRY + ENTRY);
     body.push_str(r#"{"events":["#);
     for (index, event) in published.events.iter().enumerate() {
         if index > 0 {
             body.push(',');
         }
-        write_entry(&mut body, event);
+        write_entry(&mut body, event, recipients.get(index).map_or(&[], Vec::as_slice));
     }
     // Writing to a string cannot fail.
     let _ = write!(body, r#"],"head_seq":{}}}"#, published.head);
@@ -142,13 +148,24 @@ fn answer(published: &Published) -> Response {
     reply::encoded(if new { StatusCode::CREATED } else { StatusCode::OK }, "application/json", body)
 }
 
-fn write_entry(body: &mut String, event: &PublishedEvent) {
+fn write_entry(body: &mut String, event: &PublishedEvent, recipients: &[PrincipalId]) {
     let _ = write!(body, r#"{{"id":"{}""#, event.id);
     if let Some(seq) = event.seq {
         let _ = write!(body, r#","seq":{seq}"#);
     }
     body.push_str(if event.deduplicated { r#","deduplicated":true"# } else { r#","deduplicated":false"# });
-    body.push_str(if event.is_scheduled() { r#","scheduled":true}"# } else { "}" });
+    if event.is_scheduled() {
+        body.push_str(r#","scheduled":true"#);
+    }
+    if let (true, Some(seq), false) = (event.delivered, event.seq, recipients.is_empty()) {
+        for (index, recipient) in recipients.iter().enumerate() {
+            body.push_str(if index == 0 { r#","inbox":["# } else { "," });
+            // The names of principals need no escapes.
+            let _ = write!(body, r#"{{"recipient_id":"{recipient}","inbox_seq":{seq}}}"#);
+        }
+        body.push(']');
+    }
+    body.push('}');
 }
 
 fn refuse(error: PublishError, media: MediaType, body: &[u8]) -> Refusal {
@@ -184,7 +201,7 @@ fn has_member_events(body: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use domain::{EventId, IdGenerator, Seq, SystemIds};
+    use domain::{EventId, IdGenerator, PrincipalId, Seq, SystemIds};
     use intake::{Place, Published, PublishedEvent};
     use protocol::{CloudEventsMode, PublishResponse};
 
@@ -196,33 +213,39 @@ mod tests {
             id: EventId::new(SystemIds.uuid()),
             seq: seq.and_then(Seq::new),
             deduplicated: *deduplicated,
+            delivered: seq.is_some() && !deduplicated,
         };
         Published { events: events.iter().map(event).collect(), head: Seq::MAX }
     }
 
     #[tokio::test]
     async fn the_answer_written_by_hand_is_the_documented_one() {
-        let published = published(&[(Some(7), false), (Some(3), true), (None, false), (None, true)]);
-        let body = axum::body::to_bytes(answer(&published).into_body(), usize::MAX).await.unwrap();
+        let published = published(&[(Some(7), false), (Some(3), true), (None, false), (None, true), (Some(8), false)]);
+        let agents: Vec<_> = ["alpha", "beta"].into_iter().map(|name| PrincipalId::parse(name).unwrap()).collect();
+        let recipients = [agents.clone(), agents.clone(), agents.clone(), agents.clone(), vec![]];
+        let body = axum::body::to_bytes(answer(&published, &recipients).into_body(), usize::MAX).await.unwrap();
         let read: PublishResponse = serde_json::from_slice(&body).unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap().as_bytes(), body);
         assert_eq!(read.head_seq, Seq::MAX);
         for (read, own) in read.events.iter().zip(&published.events) {
             assert_eq!((read.id, read.seq, read.deduplicated, read.scheduled), (own.id, own.seq, own.deduplicated, own.is_scheduled()));
         }
+        let first: Vec<_> = read.events[0].inbox.iter().map(|item| (item.recipient_id.clone(), item.inbox_seq.get())).collect();
+        assert_eq!(first, agents.into_iter().map(|agent| (agent, 7)).collect::<Vec<_>>());
+        assert!(read.events[1..].iter().all(|event| event.inbox.is_empty()), "what was not put into inboxes now names none");
     }
 
     #[test]
     fn only_a_request_of_repeats_is_answered_with_200() {
-        assert_eq!(answer(&published(&[(Some(7), true), (Some(8), true)])).status(), 200);
-        assert_eq!(answer(&published(&[(Some(7), true), (Some(8), false)])).status(), 201);
-        assert_eq!(answer(&published(&[(None, false)])).status(), 201);
+        assert_eq!(answer(&published(&[(Some(7), true), (Some(8), true)]), &[]).status(), 200);
+        assert_eq!(answer(&published(&[(Some(7), true), (Some(8), false)]), &[]).status(), 201);
+        assert_eq!(answer(&published(&[(None, false)]), &[]).status(), 201);
     }
 
     #[test]
     fn an_entry_has_no_seq_while_it_is_scheduled() {
         let mut text = String::new();
-        write_entry(&mut text, &published(&[(None, false)]).events[0]);
+        write_entry(&mut text, &published(&[(None, false)]).events[0], &[]);
         assert!(text.ends_with(r#""deduplicated":false,"scheduled":true}"#) && !text.contains("seq"), "{text}");
     }
 

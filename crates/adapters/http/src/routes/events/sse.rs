@@ -9,11 +9,7 @@ use gateway::{EventStream, Resync, StreamItem};
 use protocol::CloseCode;
 use serde_json::json;
 
-/// The media type.
-pub(super) const MEDIA_TYPE: &str = "text/event-stream";
-
-/// Said first: the headers leave at once, and a client that loses the stream comes back after three seconds.
-const OPENING: &str = "retry: 3000\n\n";
+use crate::routes::event_stream::{HEARTBEAT, OPENING};
 
 /// A stream on its way to one client.
 #[derive(Debug)]
@@ -41,7 +37,7 @@ impl Live {
             Stage::Ended => return None,
             Stage::Opening => {
                 self.stage = Stage::Running;
-                Bytes::from_static(OPENING.as_bytes())
+                Bytes::from_static(OPENING)
             }
             Stage::Running => {
                 let item = self.stream.next().await;
@@ -59,7 +55,7 @@ fn encode(item: &StreamItem, epoch: SyncEpoch) -> Bytes {
     match item {
         StreamItem::Event { seq, envelope } => event(*seq, epoch, envelope),
         StreamItem::Cursor(seq) => named("cursor", Some((*seq, epoch)), &json!({"seq": seq})),
-        StreamItem::Heartbeat => Bytes::from_static(b": heartbeat\n\n"),
+        StreamItem::Heartbeat => Bytes::from_static(HEARTBEAT),
         StreamItem::Resync(Resync { reason, head, epoch, floor }) => {
             let data = json!({"reason": reason, "head_seq": head, "sync_epoch": epoch, "floor_seq": floor});
             named("resync_required", Some((*head, *epoch)), &data)

@@ -3,19 +3,18 @@
 use authz::Action;
 use axum::body::Body;
 use axum::extract::State;
-use axum::http::{HeaderMap, HeaderValue, Uri, header};
+use axum::http::{HeaderMap, Uri};
 use axum::response::Response;
-use domain::{Seq, SyncEpoch};
+use domain::SyncEpoch;
 use futures_util::stream::unfold;
 use gateway::StreamStart;
 use protocol::{ProblemCode, schema};
 
-use super::sse::{self, Live};
+use super::sse::Live;
 use crate::refusal::Refusal;
 use crate::request::{Authenticated, Query};
+use crate::routes::event_stream::{answer, last_event_id};
 use crate::services::ApiState;
-
-const LAST_EVENT_ID: &str = "last-event-id";
 
 /// Follow the log as server-sent events.
 ///
@@ -48,54 +47,9 @@ pub(crate) async fn stream_events(
     let mut query = Query::of(&uri);
     let asked = StreamStart { after: query.seq("after")?, epoch: query.parsed::<SyncEpoch>("sync_epoch", "a UUID")? };
     query.end()?;
-    let start = last_event_id(&headers)?.unwrap_or(asked);
+    let resumed = last_event_id(&headers)?.map(|(epoch, seq)| StreamStart { after: Some(seq), epoch: Some(epoch) });
+    let start = resumed.unwrap_or(asked);
     let stream = state.events.stream(&caller, start).await?;
     let body = unfold(Live::begin(stream), Live::next);
     Ok(answer(Body::from_stream(body)))
-}
-
-fn answer(body: Body) -> Response {
-    let mut response = Response::new(body);
-    let headers = response.headers_mut();
-    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(sse::MEDIA_TYPE));
-    headers.insert(header::CACHE_CONTROL, HeaderValue::from_static("no-store"));
-    // Nothing can follow a stream on its connection.
-    headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
-    // Proxies of the nginx family hold answers back otherwise.
-    headers.insert("x-accel-buffering", HeaderValue::from_static("no"));
-    response
-}
-
-/// Where a client stands that has been here before.
-fn last_event_id(headers: &HeaderMap) -> Result<Option<StreamStart>, Refusal> {
-    let Some(value) = headers.get(LAST_EVENT_ID) else { return Ok(None) };
-    let parsed = value.to_str().ok().and_then(|id| {
-        let (epoch, seq) = id.split_once(':')?;
-        let (epoch, seq) = (epoch.parse().ok()?, seq.parse().ok().and_then(Seq::new)?);
-        Some(StreamStart { after: Some(seq), epoch: Some(epoch) })
-    });
-    parsed.map(Some).ok_or_else(|| Refusal::invalid("#header/last-event-id", "the id of an event of this stream: <sync_epoch>:<seq>"))
-}
-
-#[cfg(test)]
-mod tests {
-    use axum::http::{HeaderMap, HeaderValue};
-
-    use super::last_event_id;
-
-    fn of(value: &str) -> Option<(u64, String)> {
-        let headers = HeaderMap::from_iter([("last-event-id".parse().unwrap(), HeaderValue::from_str(value).unwrap())]);
-        let start = last_event_id(&headers).ok()??;
-        Some((start.after.unwrap().get(), start.epoch.unwrap().to_string()))
-    }
-
-    #[test]
-    fn a_client_resumes_by_epoch_and_seq() {
-        let epoch = "6f1c1f0e-2a53-4a68-9a3e-5d8f0b7c9e10";
-        assert_eq!(of(&format!("{epoch}:184392")), Some((184_392, epoch.to_owned())));
-        for wrong in ["", "184392", ":1", "x:1", &format!("{epoch}:"), &format!("{epoch}:-1"), &format!("{epoch}:9007199254740992")] {
-            assert_eq!(of(wrong), None, "{wrong}");
-        }
-        assert!(last_event_id(&HeaderMap::new()).unwrap().is_none());
-    }
 }

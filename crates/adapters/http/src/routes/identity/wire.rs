@@ -42,6 +42,12 @@ const fn scope(scope: Scope) -> admin::Scope {
         Scope::Consume => admin::Scope::Consume,
         Scope::Admin => admin::Scope::Admin,
         Scope::Instance => admin::Scope::Instance,
+        Scope::InboxPoll => admin::Scope::InboxPoll,
+        Scope::InboxClaim => admin::Scope::InboxClaim,
+        Scope::InboxAck => admin::Scope::InboxAck,
+        Scope::InboxRelease => admin::Scope::InboxRelease,
+        Scope::InboxHeartbeat => admin::Scope::InboxHeartbeat,
+        Scope::StreamSubscribe => admin::Scope::StreamSubscribe,
     }
 }
 
@@ -52,6 +58,12 @@ pub(super) fn scopes_of(scopes: &[admin::Scope]) -> Scopes {
         admin::Scope::Consume => Scope::Consume,
         admin::Scope::Admin => Scope::Admin,
         admin::Scope::Instance => Scope::Instance,
+        admin::Scope::InboxPoll => Scope::InboxPoll,
+        admin::Scope::InboxClaim => Scope::InboxClaim,
+        admin::Scope::InboxAck => Scope::InboxAck,
+        admin::Scope::InboxRelease => Scope::InboxRelease,
+        admin::Scope::InboxHeartbeat => Scope::InboxHeartbeat,
+        admin::Scope::StreamSubscribe => Scope::StreamSubscribe,
     };
     scopes.iter().map(of).collect()
 }
