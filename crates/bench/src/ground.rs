@@ -15,6 +15,8 @@ use crate::wire::{HttpConnection, Request};
 pub(crate) const CHANNEL: &str = "bench/load";
 /// Bytes of every payload.
 pub(crate) const PAYLOAD_BYTES: usize = 512;
+/// The name of the embedded store's database file.
+const DATABASE: &str = "doorstep.sqlite";
 /// Events in a request that only fills the log.
 const FILL: usize = 1_000;
 
@@ -96,6 +98,11 @@ impl Ground {
     pub(crate) fn serve(&self, config: &[(&str, &str)]) -> Result<Server, Failure> {
         let options = config.iter().fold(options(&self.binary, &self.directory), |options, (key, value)| options.with(key, value));
         Server::start(options)
+    }
+
+    /// The store's database file.
+    pub(crate) fn database(&self) -> PathBuf {
+        self.directory.path().join("data").join(DATABASE)
     }
 
     /// Another agent that may read, and its token.

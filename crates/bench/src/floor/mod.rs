@@ -2,8 +2,10 @@
 
 mod answer;
 mod append;
+mod postgres;
 mod push;
 
 pub(crate) use answer::AnswerFloor;
 pub(crate) use append::AppendFloor;
+pub(crate) use postgres::ClaimFloor;
 pub(crate) use push::PushFloor;

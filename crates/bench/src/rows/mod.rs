@@ -1,14 +1,18 @@
 //! The rows: one file each, with what it measures and against what.
 
 mod catch_up;
+mod claim;
 mod deliver;
 mod fan_out;
 mod floors;
+mod history;
 mod idle;
+mod inbox;
 mod load;
 mod publish;
 mod rest;
 mod start;
+mod wake;
 
 pub(crate) use load::closed_loop;
 
@@ -38,6 +42,12 @@ pub(crate) enum RowName {
     FanOut,
     /// Poll and acknowledge over REST
     Rest,
+    /// Claim and acknowledge over REST, 50 at once and one by one
+    ClaimAck,
+    /// Publish to a waiting claim
+    WakeLatency,
+    /// Claiming when millions of items are over, and beside a long read
+    ClaimUnderHistory,
     /// 10,000 consumers and 1,000 event streams with nothing to do
     Idle,
     /// From the start of the process to ready
@@ -46,8 +56,20 @@ pub(crate) enum RowName {
 
 impl RowName {
     /// All rows in the order in which they are measured.
-    pub(crate) const ALL: [Self; 9] =
-        [Self::Floors, Self::Publish, Self::PublishBatch, Self::Deliver, Self::CatchUp, Self::FanOut, Self::Rest, Self::Idle, Self::Start];
+    pub(crate) const ALL: [Self; 12] = [
+        Self::Floors,
+        Self::Publish,
+        Self::PublishBatch,
+        Self::Deliver,
+        Self::CatchUp,
+        Self::FanOut,
+        Self::Rest,
+        Self::ClaimAck,
+        Self::WakeLatency,
+        Self::ClaimUnderHistory,
+        Self::Idle,
+        Self::Start,
+    ];
 
     /// Whether it runs on a prepared data directory.
     pub(crate) fn needs_ground(self) -> bool {
@@ -73,6 +95,9 @@ pub(crate) fn run(row: RowName, bench: &Bench, ground: Option<&Ground>) -> Resul
         RowName::CatchUp => catch_up::run(bench, ground),
         RowName::FanOut => fan_out::run(bench, ground),
         RowName::Rest => rest::run(bench, ground),
+        RowName::ClaimAck => claim::run(bench, ground),
+        RowName::WakeLatency => wake::run(bench, ground),
+        RowName::ClaimUnderHistory => history::run(bench, ground),
         RowName::Idle => idle::run(bench, ground),
         RowName::Start => start::run(bench, ground),
     }
