@@ -2,7 +2,7 @@
 
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use client::{Clock as _, Seq, SystemClock, Timestamp};
-use protocol::Vocabulary;
+use protocol::{Secret, Vocabulary};
 
 /// Reads a word of a vocabulary, and lists the words in the help.
 pub(crate) fn word<T: Vocabulary + Send + Sync>() -> impl TypedValueParser<Value = T> {
@@ -22,6 +22,12 @@ pub(crate) fn instant(text: &str) -> Result<Timestamp, String> {
         return crate::duration::parse(duration).map(|duration| SystemClock::new().now().plus(duration));
     }
     Timestamp::parse(text).map_err(|_| format!("`{text}` is neither a time such as 2026-07-12T16:22:03Z nor one from now such as +15m"))
+}
+
+/// Takes a secret as it is.
+#[expect(clippy::unnecessary_wraps, reason = "the signature of a value parser")]
+pub(crate) fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
+    Ok(Secret::new(text.to_owned()))
 }
 
 /// Reads `name=value`.

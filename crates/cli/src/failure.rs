@@ -24,6 +24,9 @@ pub(crate) enum Failure {
     /// The consumer was taken over by somebody else.
     #[error("the consumer was taken over by a newer connection or poll; whoever it is goes on with it")]
     Replaced,
+    /// There was nothing to work on.
+    #[error("there is nothing to do")]
+    NothingToDo,
     /// Whoever read the output has gone.
     #[error("standard output was closed")]
     OutputClosed,
@@ -36,6 +39,14 @@ Exit codes:
   1  refused by the server, or failed; standard error says why
   2  usage or configuration error; nothing was done
   3  follow only: the consumer was taken over by somebody else";
+
+/// The same of `doorstep work`.
+pub(crate) const WORK_EXIT_CODES: &str = "\
+Exit codes:
+  0  stopped by a signal; with --once or --idle-timeout: something was there, and every command has succeeded or asked for later
+  1  refused by the server, or failed; with --once or --idle-timeout also: a command has failed or lost its lease
+  2  usage or configuration error, or the command cannot be started
+  3  with --once or --idle-timeout: there was nothing to do";
 
 impl Failure {
     /// A failure of reading or writing.
@@ -51,7 +62,7 @@ impl Failure {
     pub(crate) const fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Configuration(_) => 2,
-            Self::Replaced => 3,
+            Self::Replaced | Self::NothingToDo => 3,
             Self::Client(_) | Self::Failed(_) | Self::OutputClosed => 1,
         }
     }

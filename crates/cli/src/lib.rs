@@ -8,11 +8,15 @@ mod duration;
 mod failure;
 mod follow;
 mod options;
+mod process;
 mod publish;
 mod session;
 mod settings;
+mod signals;
 mod table;
 mod terminal;
+mod watch;
+mod work;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -23,6 +27,10 @@ pub use commands::access::{ChannelCommand, GrantCommand, SpaceCommand};
 pub use commands::audit::AuditArguments;
 pub use commands::consumers::ConsumerCommand;
 pub use commands::events::{EventsCommand, ListArguments};
+pub use commands::inbox::{
+    BulkArguments, ClaimArguments, FilterArguments, InboxCommand, LeaseArguments, ListArguments as ItemListArguments, TargetArguments,
+};
+pub use commands::presence::PresenceCommand;
 pub use commands::principals::{PrincipalCommand, TokenCommand};
 pub use commands::scheduled::ScheduledCommand;
 pub use commands::tenants::TenantCommand;
@@ -31,9 +39,12 @@ pub use options::{ColorChoice, GlobalOptions};
 pub use publish::PublishArguments;
 pub use settings::Environment;
 pub use terminal::Terminal;
+pub use watch::WatchArguments;
+pub use work::WorkArguments;
 
-use failure::{EXIT_CODES, Failure};
+use failure::{EXIT_CODES, Failure, WORK_EXIT_CODES};
 use session::Session;
+use work::VARIABLES;
 
 /// A command that calls a server.
 #[derive(Clone, Debug, Subcommand)]
@@ -61,6 +72,39 @@ acknowledged comes again. SIGINT or SIGTERM ends it once what is under way is do
 
 {EXIT_CODES}"))]
     Follow(FollowArguments),
+    /// Work off the agent's inbox: run a command for each item, under a lease that is kept while it runs.
+    #[command(after_help = format!("Examples:
+  doorstep work -- ./answer.sh
+  doorstep work --queue mail --concurrency 4 --timeout 15m -- python3 answer.py
+  doorstep work --once -- claude -p 'Work on the item on standard input.'
+  doorstep work --idle-timeout 0s --quiet -- ./nightly.sh
+
+The command gets its item as one line of JSON on standard input and as variables. Exit code 0 completes the item; the end of standard \
+output becomes its summary. 75 gives it back for later (--snooze) without counting the attempt. Everything else fails it with the end \
+of standard error as its summary: it is tried again after a backoff, until it is a dead letter. When the lease is lost, the command's \
+process group is stopped, since somebody else may begin. Prints a line for each item.
+
+SIGINT or SIGTERM ends it once running commands are done, at the latest after --drain-timeout; a second one at once.
+
+{VARIABLES}
+
+{WORK_EXIT_CODES}"))]
+    Work(WorkArguments),
+    /// Print a line of JSON whenever the agent's inbox rings.
+    #[command(after_help = format!("Examples:
+  doorstep watch
+  doorstep watch --limit 1
+
+A ring is a hint that there is something to do; it is not the record. The stream connects again by itself.
+
+{EXIT_CODES}"))]
+    Watch(WatchArguments),
+    /// Items that wait to be worked on.
+    #[command(subcommand)]
+    Inbox(InboxCommand),
+    /// Whether the agent wants to be rung.
+    #[command(subcommand)]
+    Presence(PresenceCommand),
     /// The log, for people and apps.
     #[command(subcommand)]
     Events(EventsCommand),
@@ -96,7 +140,7 @@ acknowledged comes again. SIGINT or SIGTERM ends it once what is under way is do
     Health,
 }
 
-/// Runs a command on the process's own streams. Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the consumer was taken over.
+/// Runs a command on the process's own streams. Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the consumer was taken over, or there was nothing to do.
 pub async fn run(command: Command, options: GlobalOptions) -> ExitCode {
     run_on(command, options, Terminal::of_process()).await
 }
@@ -122,6 +166,10 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
     match command {
         Command::Publish(arguments) => publish::run(*arguments, session).await,
         Command::Follow(arguments) => follow::run(arguments, session).await,
+        Command::Work(arguments) => work::run(arguments, session).await,
+        Command::Watch(arguments) => watch::run(arguments, session).await,
+        Command::Inbox(command) => commands::inbox::run(command, session).await,
+        Command::Presence(command) => commands::presence::run(command, session).await,
         Command::Events(command) => commands::events::run(command, session).await,
         Command::Consumer(command) => commands::consumers::run(command, session).await,
         Command::Principal(command) => commands::principals::principal(command, session).await,

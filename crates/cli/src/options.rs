@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use protocol::Secret;
 
+use crate::arguments::secret;
+
 /// When output is coloured.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
@@ -42,9 +44,4 @@ impl GlobalOptions {
     pub fn names_server(&self) -> bool {
         self.url.is_some() || std::env::var_os("DOORSTEP_URL").is_some_and(|url| !url.is_empty())
     }
-}
-
-#[expect(clippy::unnecessary_wraps, reason = "the signature of a value parser")]
-fn secret(text: &str) -> Result<Secret, std::convert::Infallible> {
-    Ok(Secret::new(text.to_owned()))
 }

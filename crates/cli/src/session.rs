@@ -100,8 +100,8 @@ impl Session {
 
     /// Says why the command failed.
     pub(crate) fn complain(&self, failure: &Failure) {
-        // Whoever closed the output knows.
-        if matches!(failure, Failure::OutputClosed) {
+        // Whoever closed the output knows; and that nothing is to do is no complaint, which cron would mail.
+        if matches!(failure, Failure::OutputClosed | Failure::NothingToDo) {
             return;
         }
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();

@@ -1,13 +1,14 @@
 //! Running a command for an event.
 
-use std::process::{ExitStatus, Stdio};
+use std::process::Stdio;
 
 use client::Delivery;
 use tokio::io::AsyncWriteExt as _;
 use tokio::process::{Child, Command};
 
-use super::signals::{Stop, Urgency};
 use crate::failure::Failure;
+use crate::process::{Ask, Group, apart, told};
+use crate::signals::{Stop, Urgency};
 
 /// How a command ended.
 #[derive(Debug)]
@@ -38,7 +39,7 @@ pub(crate) async fn run(command: &str, delivery: &Delivery, stop: &mut Stop) -> 
     let status = tokio::select! {
         status = ended => status,
         () = stop.asked(Urgency::Now) => {
-            kill_group(&child).await;
+            Group::of(&child).ask(Ask::Firmly);
             let _ = child.kill().await;
             return Ok(Ran::Killed);
         }
@@ -46,17 +47,6 @@ pub(crate) async fn run(command: &str, delivery: &Delivery, stop: &mut Stop) -> 
     let status = status.map_err(|error| Failure::io(format!("`{command}` cannot be waited for"), &error))?;
     Ok(if status.success() { Ran::Success } else { Ran::Failure(told(status)) })
 }
-
-/// Kills what the shell has started, too.
-#[cfg(unix)]
-async fn kill_group(child: &Child) {
-    if let Some(group) = child.id() {
-        let _ = shell(&format!("kill -s KILL -- -{group}")).status().await;
-    }
-}
-
-#[cfg(not(unix))]
-async fn kill_group(_: &Child) {}
 
 fn spawn(command: &str, delivery: &Delivery) -> std::io::Result<Child> {
     let event = &delivery.event;
@@ -69,9 +59,8 @@ fn spawn(command: &str, delivery: &Delivery) -> std::io::Result<Child> {
         .env("DOORSTEP_EVENT_REDELIVERED", if event.redelivered { "1" } else { "" })
         .stdin(Stdio::piped())
         .kill_on_drop(true);
-    // A group of its own: a signal from the terminal is for this process, which lets the command finish.
-    #[cfg(unix)]
-    shell.process_group(0);
+    // A signal from the terminal is for this process, which lets the command finish.
+    apart(&mut shell);
     shell.spawn()
 }
 
@@ -87,16 +76,4 @@ fn shell(command: &str) -> Command {
     let mut shell = Command::new("cmd");
     shell.arg("/C").arg(command);
     shell
-}
-
-fn told(status: ExitStatus) -> String {
-    #[cfg(unix)]
-    {
-        use std::os::unix::process::ExitStatusExt as _;
-
-        if let Some(signal) = status.signal() {
-            return format!("was ended by signal {signal}");
-        }
-    }
-    status.code().map_or_else(|| "failed".to_owned(), |code| format!("ended with exit code {code}"))
 }

@@ -2,7 +2,6 @@
 
 mod exec;
 mod printer;
-mod signals;
 mod watch_link;
 
 pub(crate) use watch_link::tell as tell_link;
@@ -17,10 +16,10 @@ use tokio::sync::watch;
 use crate::duration;
 use crate::failure::Failure;
 use crate::session::Session;
+use crate::signals::{Stop, Urgency, forward};
 use crate::table;
 use exec::Ran;
 use printer::Printer;
-use signals::{Stop, Urgency, forward};
 
 /// Events that are written at once at most.
 const BLOCK: usize = 256;

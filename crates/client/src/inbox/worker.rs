@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::future::pending;
 use std::num::NonZeroUsize;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{BoxFuture, QueueName};
@@ -119,7 +120,7 @@ impl InboxWorker {
     pub async fn run<F: Future<Output = Verdict>>(
         self,
         stop: WorkerStop,
-        work: impl Fn(&ItemClaim, &KeptLease) -> F,
+        work: impl Fn(Arc<Assignment>) -> F,
         mut news: impl FnMut(WorkerNews<'_>),
     ) -> Result<(), ClientError> {
         let extend_by = self.options.keeper.extend_by.or(self.options.lease);
@@ -132,8 +133,9 @@ impl InboxWorker {
             while let Some(assignment) = ready.pop_front() {
                 news(WorkerNews::Claimed(&assignment.item));
                 let (client, options, stop, work) = (&self.client, &self.options, &stop, &work);
+                let assignment = Arc::new(assignment);
                 running.push(async move {
-                    let verdict = work(&assignment.item, &assignment.lease).await;
+                    let verdict = work(Arc::clone(&assignment)).await;
                     let settled = settle::settle(client, options, &assignment, verdict, stop).await;
                     (assignment, settled)
                 });
