@@ -77,6 +77,8 @@ pub struct SessionSubscribed {
     pub heartbeat_interval_seconds: u64,
     /// How long a lease lasts for which the worker names nothing, in seconds.
     pub lease_default_seconds: u64,
-    /// For how many days the log keeps events.
-    pub retention_days: u64,
+    /// For how many days the log keeps events; absent when it keeps them for ever.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = u64)]
+    pub retention_days: Option<u64>,
 }

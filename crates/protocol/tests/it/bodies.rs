@@ -30,6 +30,13 @@ fn problems_are_rfc_9457_with_our_members() {
         .with_reason(Reason::Retention)
         .with_position(seq(184_392), seq(100_001), epoch());
     both_ways("problem/resync.json", &resync);
+    let reset = Problem::new(ProblemCode::CursorResetRequired, "read the items afresh", "r-5").with_reset(
+        seq(100_001),
+        seq(184_392),
+        epoch(),
+        "/v1/inbox/items",
+    );
+    both_ways("problem/cursor_reset.json", &reset);
 }
 
 #[test]

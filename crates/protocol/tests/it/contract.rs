@@ -2,8 +2,8 @@
 
 use protocol::admin::{AuditDecision, Permission, PrincipalKind, Role, ScheduledState, Scope, TenantState};
 use protocol::{
-    ClientOp, CloseCode, HolderKind, Open, Priority, Problem, ProblemCode, Reason, RecipientKind, Reconnect, ResyncReason, ServerOp,
-    Vocabulary,
+    AckResult, AckState, AttemptOutcome, ClaimConcurrency, ClientOp, CloseCode, DeadLetterState, HolderKind, ItemOutcome, Open,
+    PresenceState, Priority, Problem, ProblemCode, Reason, RecipientKind, Reconnect, ResyncReason, ServerOp, Transport, Vocabulary,
 };
 
 #[test]
@@ -22,6 +22,8 @@ fn every_problem_code_keeps_its_status() {
         ("already_exists", 409),
         ("limit_reached", 409),
         ("state_conflict", 409),
+        ("lease_lost", 409),
+        ("cursor_reset_required", 410),
         ("resync_required", 410),
         ("payload_too_large", 413),
         ("unsupported_media_type", 415),
@@ -102,7 +104,8 @@ fn words_of_the_wire_stay_as_agreed() {
     assert_eq!(
         words::<Reason>(),
         "subject_kind_not_allowed scope_missing permission_missing role_missing instance_operator_only tenant_suspended tenant_deleting \
-         principal_disabled token_expired token_revoked credential_in_url last_owner not_empty already_promoted takeover_storm retention \
+         principal_disabled token_expired token_revoked credential_in_url last_owner not_empty already_promoted session_not_active \
+         takeover_storm retention \
          cursor_ahead epoch_changed too_far_behind"
     );
     assert_eq!(words::<Priority>(), "low normal high urgent");
@@ -110,7 +113,18 @@ fn words_of_the_wire_stay_as_agreed() {
     assert_eq!(words::<HolderKind>(), "gateway rest");
     assert_eq!(words::<PrincipalKind>(), "person app agent");
     assert_eq!(words::<Role>(), "owner operator member");
-    assert_eq!(words::<Scope>(), "publish read consume admin instance");
+    assert_eq!(
+        words::<Scope>(),
+        "publish read consume admin instance inbox.poll inbox.claim inbox.ack inbox.release inbox.heartbeat stream.subscribe"
+    );
+    assert_eq!(words::<AckState>(), "available claimed retry_scheduled acked expired dead_letter quarantined discarded");
+    assert_eq!(words::<DeadLetterState>(), "none dead_lettered quarantined redriven");
+    assert_eq!(words::<AttemptOutcome>(), "completed discarded failed released snoozed interrupted lease_expired revoked");
+    assert_eq!(words::<AckResult>(), "completed failed discarded");
+    assert_eq!(words::<ItemOutcome>(), "ok already_claimed not_available expired not_found lease_lost limit_reached");
+    assert_eq!(words::<Transport>(), "sse websocket long-poll poll");
+    assert_eq!(words::<PresenceState>(), "in out");
+    assert_eq!(words::<ClaimConcurrency>(), "many_sessions single_active_session");
     assert_eq!(words::<Permission>(), "read post manage");
     assert_eq!(words::<TenantState>(), "active suspended deleting");
     assert_eq!(words::<AuditDecision>(), "allow deny");

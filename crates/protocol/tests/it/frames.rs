@@ -50,10 +50,13 @@ fn server_frames() -> Vec<(&'static str, ServerFrame)> {
         tenant_id: TenantId::parse("default").unwrap(),
         recipient_id: principal("agent_alpha"),
         head_seq: seq(184_392),
+        sync_epoch: None,
         approximate_unacked: 3,
+        resync: false,
         delivery_id: "0197f0ab-9e45-7a99-9b62-af4c8ebf6055".to_owned(),
         sent_at_utc: at("2026-07-12T16:22:03.123Z"),
     };
+    let returned = InboxUpdated { sync_epoch: Some(epoch()), resync: true, ..signal.clone() };
     let refused = GatewayError {
         refused_op: "ack".to_owned(),
         code: ProblemCode::ValidationFailed.into(),
@@ -78,6 +81,7 @@ fn server_frames() -> Vec<(&'static str, ServerFrame)> {
         ("frames/server/catchup_complete.json", ServerFrame::CatchupComplete(CatchupComplete { head_seq: seq(184_392) })),
         ("frames/server/resync_required.json", ServerFrame::ResyncRequired(resync)),
         ("frames/server/inbox_updated.json", ServerFrame::InboxUpdated(signal)),
+        ("frames/server/inbox_updated_resync.json", ServerFrame::InboxUpdated(returned)),
         ("frames/server/heartbeat_ack.json", ServerFrame::HeartbeatAck(HeartbeatAck {})),
         ("frames/server/error.json", ServerFrame::Error(refused)),
         ("frames/server/error_reason.json", ServerFrame::Error(forbidden)),

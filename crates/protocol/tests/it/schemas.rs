@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use domain::{
-    ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, PrincipalId, Seq, SessionId, SpaceId, SyncEpoch,
-    TenantId, Timestamp, TokenId,
+    AgentSessionId, ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, PrincipalId, Seq, SessionId,
+    SpaceId, SyncEpoch, TenantId, Timestamp, TokenId,
 };
 use protocol::{ClientOp, FrameMessage, ServerOp, admin, frame_messages, schema};
 use schemars::JsonSchema;
@@ -46,6 +46,8 @@ fn wire_forms_describe_the_words_of_domain() {
     describes::<schema::DeduplicationKey, DeduplicationKey>("DeduplicationKey");
     describes::<schema::EventId, EventId>("EventId");
     describes::<schema::SessionId, SessionId>("SessionId");
+    describes::<schema::AgentSessionId, AgentSessionId>("AgentSessionId");
+    describes::<protocol::Seconds, protocol::Seconds>("Seconds");
     describes::<schema::TokenId, TokenId>("TokenId");
     describes::<schema::GrantId, GrantId>("GrantId");
     describes::<schema::SyncEpoch, SyncEpoch>("SyncEpoch");
@@ -127,6 +129,7 @@ fn bodies_allow_no_null_explain_their_members_and_have_examples_that_are_read() 
     body::<ConsumerState>(typed::<ConsumerState>);
     body::<ConsumerItem>(typed::<ConsumerItem>);
     body::<ConsumerAck>(typed::<ConsumerAck>);
+    inbox_bodies();
     body::<admin::NewPrincipal>(typed::<admin::NewPrincipal>);
     body::<admin::PrincipalChange>(typed::<admin::PrincipalChange>);
     body::<admin::Principal>(typed::<admin::Principal>);
@@ -148,6 +151,41 @@ fn bodies_allow_no_null_explain_their_members_and_have_examples_that_are_read() 
     body::<admin::ScheduledItem>(typed::<admin::ScheduledItem>);
     body::<admin::BackupRequest>(typed::<admin::BackupRequest>);
     body::<admin::BackupReport>(typed::<admin::BackupReport>);
+}
+
+fn inbox_bodies() {
+    body::<protocol::AckDone>(typed::<protocol::AckDone>);
+    body::<protocol::AckItem>(typed::<protocol::AckItem>);
+    body::<protocol::AcknowledgeRequest>(typed::<protocol::AcknowledgeRequest>);
+    body::<protocol::AcknowledgeResponse>(typed::<protocol::AcknowledgeResponse>);
+    body::<protocol::BulkRequest>(typed::<protocol::BulkRequest>);
+    body::<protocol::BulkResponse>(typed::<protocol::BulkResponse>);
+    body::<protocol::ClaimBacklog>(typed::<protocol::ClaimBacklog>);
+    body::<protocol::ClaimNextRequest>(typed::<protocol::ClaimNextRequest>);
+    body::<protocol::ClaimNextResponse>(typed::<protocol::ClaimNextResponse>);
+    body::<protocol::ClaimRequest>(typed::<protocol::ClaimRequest>);
+    body::<protocol::ClaimResponse>(typed::<protocol::ClaimResponse>);
+    body::<protocol::HeartbeatItem>(typed::<protocol::HeartbeatItem>);
+    body::<protocol::HeartbeatRequest>(typed::<protocol::HeartbeatRequest>);
+    body::<protocol::HeartbeatResponse>(typed::<protocol::HeartbeatResponse>);
+    body::<protocol::InboxHead>(typed::<protocol::InboxHead>);
+    body::<protocol::InboxItem>(typed::<protocol::InboxItem>);
+    body::<protocol::InboxItemFilter>(typed::<protocol::InboxItemFilter>);
+    body::<protocol::InboxPolicy>(typed::<protocol::InboxPolicy>);
+    body::<protocol::InboxPresence>(typed::<protocol::InboxPresence>);
+    body::<protocol::InboxState>(typed::<protocol::InboxState>);
+    body::<protocol::ItemAttempt>(typed::<protocol::ItemAttempt>);
+    body::<protocol::ItemClaim>(typed::<protocol::ItemClaim>);
+    body::<protocol::ItemTarget>(typed::<protocol::ItemTarget>);
+    body::<protocol::LeaseExtended>(typed::<protocol::LeaseExtended>);
+    body::<protocol::PauseRequest>(typed::<protocol::PauseRequest>);
+    body::<protocol::PollRequest>(typed::<protocol::PollRequest>);
+    body::<protocol::PollResponse>(typed::<protocol::PollResponse>);
+    body::<protocol::PresenceRequest>(typed::<protocol::PresenceRequest>);
+    body::<protocol::RecipientRef>(typed::<protocol::RecipientRef>);
+    body::<protocol::ReleaseRequest>(typed::<protocol::ReleaseRequest>);
+    body::<protocol::SessionSubscribed>(typed::<protocol::SessionSubscribed>);
+    body::<protocol::SubscribeRequest>(typed::<protocol::SubscribeRequest>);
 }
 
 #[test]
@@ -172,6 +210,21 @@ fn requests_say_that_other_members_are_refused() {
         ("EventInput", openapi::<protocol::EventInput>()),
         ("ConsumerAck", openapi::<protocol::ConsumerAck>()),
         ("NewPrincipal", openapi::<admin::NewPrincipal>()),
+        ("AckItem", openapi::<protocol::AckItem>()),
+        ("AcknowledgeRequest", openapi::<protocol::AcknowledgeRequest>()),
+        ("BulkRequest", openapi::<protocol::BulkRequest>()),
+        ("ClaimNextRequest", openapi::<protocol::ClaimNextRequest>()),
+        ("ClaimRequest", openapi::<protocol::ClaimRequest>()),
+        ("HeartbeatItem", openapi::<protocol::HeartbeatItem>()),
+        ("HeartbeatRequest", openapi::<protocol::HeartbeatRequest>()),
+        ("InboxItemFilter", openapi::<protocol::InboxItemFilter>()),
+        ("InboxPolicy", openapi::<protocol::InboxPolicy>()),
+        ("ItemTarget", openapi::<protocol::ItemTarget>()),
+        ("PauseRequest", openapi::<protocol::PauseRequest>()),
+        ("PollRequest", openapi::<protocol::PollRequest>()),
+        ("PresenceRequest", openapi::<protocol::PresenceRequest>()),
+        ("ReleaseRequest", openapi::<protocol::ReleaseRequest>()),
+        ("SubscribeRequest", openapi::<protocol::SubscribeRequest>()),
     ] {
         assert_eq!(schema["additionalProperties"], json!(false), "{name}");
     }
