@@ -241,3 +241,7 @@ async fn sleep_until(at: Option<Instant>) {
         None => pending().await,
     }
 }
+
+#[cfg(test)]
+#[path = "keeper_tests.rs"]
+mod tests;

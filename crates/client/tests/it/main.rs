@@ -8,6 +8,7 @@ mod consumer_limits;
 mod consumer_repeats;
 mod gateway;
 mod http;
+mod inbox;
 mod polling;
 mod reader;
 mod rest;
