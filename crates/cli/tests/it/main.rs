@@ -6,5 +6,7 @@ mod administration;
 mod follow;
 mod help;
 mod http;
+mod inbox;
 mod publish;
 mod support;
+mod work;

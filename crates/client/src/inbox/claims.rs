@@ -20,8 +20,10 @@ const EMPTY_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 /// How long a claim waits while something is worked on and the worker is to end when nothing more is there.
 const BUSY_WAIT: Duration = Duration::from_secs(2);
-/// The longest that taking back a claim may take whose answer was not waited for.
-const RECOVERY: Duration = Duration::from_secs(3);
+/// How long is waited for the repeat of a claim whose answer was not waited for.
+const RECOVERY: Duration = Duration::from_millis(500);
+/// The longest that giving back what it has brought may take.
+const GIVING_BACK: Duration = Duration::from_secs(3);
 
 /// What came of a claim.
 #[derive(Debug)]
@@ -246,18 +248,20 @@ impl<'a> Claims<'a> {
         Claimed::Items(answer, now)
     }
 
-    /// Lets the claim go that is under way. Its answer may be on its way: a repeat under its key tells, and what it brings is given back.
+    /// Lets the claim go that is under way. Its answer may be on its way: a repeat under its key tells at once, and what it brings is given back.
     pub(super) fn give_up(&mut self) -> Option<BoxFuture<'static, ()>> {
         let Some(Call::Claim(_)) = self.call.take() else { return None };
-        let (client, mut claim) = (self.client.clone(), self.claim.take()?);
-        claim.request.wait_seconds = None;
-        let recovery = async move {
-            let Ok(answer) = call(&client, &claim).await else { return };
-            for item in &answer.claims {
-                settle::give_back(&client, item).await;
-            }
-        };
-        Some(Box::pin(async move { tokio::time::timeout(RECOVERY, recovery).await.unwrap_or_default() }))
+        let (client, claim) = (self.client.clone(), self.claim.take()?);
+        Some(Box::pin(async move {
+            // A repeat has to be the same request, so one that finds nothing waits again: that is not waited for.
+            let Ok(Ok(answer)) = tokio::time::timeout(RECOVERY, call(&client, &claim)).await else { return };
+            let giving_back = async {
+                for item in &answer.claims {
+                    settle::give_back(&client, item).await;
+                }
+            };
+            let _ = tokio::time::timeout(GIVING_BACK, giving_back).await;
+        }))
     }
 }
 

@@ -33,6 +33,24 @@ pub enum Verdict {
     Abandoned,
 }
 
+impl Verdict {
+    const fn has_words(&self) -> bool {
+        match self {
+            Self::Completed(report) | Self::Failed(report) | Self::Discarded(report) => report.summary.is_some() || report.output.is_some(),
+            Self::Released { .. } | Self::Abandoned => false,
+        }
+    }
+
+    fn without_words(self) -> Self {
+        match self {
+            Self::Completed(_) => Self::Completed(WorkReport::default()),
+            Self::Failed(_) => Self::Failed(WorkReport::default()),
+            Self::Discarded(_) => Self::Discarded(WorkReport::default()),
+            other => other,
+        }
+    }
+}
+
 /// What a worker hands in with its result.
 #[derive(Clone, Debug, Default)]
 pub struct WorkReport {
@@ -66,7 +84,7 @@ pub(super) async fn settle(
     client: &Client,
     options: &WorkerOptions,
     assignment: &Assignment,
-    verdict: Verdict,
+    mut verdict: Verdict,
     stop: &WorkerStop,
 ) -> Settled {
     let mut backoff = Backoff::new(options.backoff);
@@ -74,6 +92,11 @@ pub(super) async fn settle(
         let error = match tell(client, assignment, &verdict).await {
             Ok(true) => return Settled::Told(verdict),
             Ok(false) => return Settled::Lost,
+            // The words of the report are too long for this server. That must not cost the result.
+            Err(error) if error.code() == Some(ProblemCode::ValidationFailed) && verdict.has_words() => {
+                verdict = verdict.without_words();
+                continue;
+            }
             Err(error) if error.retry() == Retry::Never => return Settled::Untold(error),
             Err(error) => error,
         };

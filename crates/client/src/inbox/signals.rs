@@ -139,8 +139,11 @@ impl Signals {
                     last_seen_seq: self.options.last_seen,
                     ..SubscribeRequest::default()
                 };
-                let session = self.client.subscribe_session(&request).await?.session_id;
-                self.session.insert(session).clone()
+                let subscribed = self.client.subscribe_session(&request).await?;
+                if let (None, Some(seen)) = (&self.last_id, self.options.last_seen) {
+                    self.last_id = Some(format!("{}:{seen}", subscribed.sync_epoch));
+                }
+                self.session.insert(subscribed.session_id).clone()
             }
         };
         let response = self.client.signal_stream(&session, self.last_id.as_deref()).await?;

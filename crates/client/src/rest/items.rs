@@ -1,7 +1,7 @@
 //! Looking at inboxes, and what operators do with them.
 
 use domain::{EventId, EventType, PrincipalId, QueueName, Timestamp};
-use protocol::{AckState, BulkRequest, BulkResponse, InboxItem, InboxState, ItemTarget, Page, PauseRequest, PresenceRequest};
+use protocol::{AckState, BulkRequest, BulkResponse, InboxItem, InboxPolicy, InboxState, ItemTarget, Page, PauseRequest, PresenceRequest};
 use reqwest::Method;
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ impl Client {
     pub async fn inbox_items(&self, filter: &ItemFilter, request: &PageRequest) -> Result<Page<InboxItem>, ClientError> {
         let call = request.apply(self.transport.call(Method::GET, &["v1", "inbox", "items"]));
         let call = call.query("recipient_id", filter.recipient.as_ref()).query("state", filter.state.map(AckState::as_str));
-        let call = call.query("queue", filter.queue.as_ref()).query("type", filter.event_type.as_ref());
+        let call = call.query("queue", filter.queue.as_ref()).query("event_type", filter.event_type.as_ref());
         let call = call.query("created_before", filter.created_before).query("created_after", filter.created_after);
         self.transport.answer(call).await
     }
@@ -45,6 +45,31 @@ impl Client {
     pub async fn inbox_item(&self, recipient: Option<&PrincipalId>, event: EventId) -> Result<InboxItem, ClientError> {
         let call = self.transport.call(Method::GET, &["v1", "inbox", "items", &event.to_string()]);
         self.transport.answer(call.query("recipient_id", recipient)).await
+    }
+
+    /// An inbox as a whole: what waits, whether it is paused, whether its agent wants to be rung.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn inbox_state(&self, recipient: Option<&PrincipalId>) -> Result<InboxState, ClientError> {
+        self.transport.answer(self.transport.call(Method::GET, &["v1", "inbox"]).query("recipient_id", recipient)).await
+    }
+
+    /// What operators have decided about an agent's inbox.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn inbox_policy(&self, agent: &PrincipalId) -> Result<InboxPolicy, ClientError> {
+        self.transport.answer(self.transport.call(Method::GET, &["v1", "agents", agent.as_str(), "inbox-policy"])).await
+    }
+
+    /// Decides about an agent's inbox: replaces all of what was decided before. For operators.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn set_inbox_policy(&self, agent: &PrincipalId, policy: &InboxPolicy) -> Result<InboxPolicy, ClientError> {
+        let call = self.transport.call(Method::PUT, &["v1", "agents", agent.as_str(), "inbox-policy"]);
+        self.transport.answer(call.json(policy)?).await
     }
 
     /// Gives dead letters new attempts. For operators.

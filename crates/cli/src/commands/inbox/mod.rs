@@ -12,8 +12,9 @@ pub use arguments::{BulkArguments, ClaimArguments, FilterArguments, LeaseArgumen
 pub(super) use operate::state as show_state;
 
 use client::{EventId, PrincipalId, QueueName};
-use protocol::Label;
+use protocol::{ClaimConcurrency, InboxPolicy, Label};
 
+use crate::arguments::word;
 use crate::duration;
 use crate::failure::Failure;
 use crate::session::Session;
@@ -29,6 +30,29 @@ pub enum InboxCommand {
     /// Show an item with its attempts.
     #[command(after_help = "Example:\n  doorstep inbox show 0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70")]
     Show(TargetArguments),
+    /// Show an inbox as a whole: what waits, whether it is paused, whether its agent is there.
+    #[command(after_help = "Examples:\n  doorstep inbox status\n  doorstep inbox status --agent alpha")]
+    Status {
+        /// Of this agent; of the token's own when absent. For operators.
+        #[arg(long, value_name = "ID")]
+        agent: Option<PrincipalId>,
+    },
+    /// Show what operators have decided about an inbox, or decide: with a flag, all of it is replaced.
+    #[command(after_help = "Examples:\n  doorstep inbox policy alpha\n  doorstep inbox policy alpha --max-in-flight 4\n  \
+                            doorstep inbox policy alpha --reset")]
+    Policy {
+        /// The agent.
+        agent: PrincipalId,
+        /// Most items that the agent may hold at once.
+        #[arg(long, value_name = "N")]
+        max_in_flight: Option<std::num::NonZeroU32>,
+        /// How many of its sessions may claim.
+        #[arg(long, value_parser = word::<ClaimConcurrency>())]
+        concurrency: Option<ClaimConcurrency>,
+        /// Take back what was decided.
+        #[arg(long, conflicts_with_all = ["max_in_flight", "concurrency"])]
+        reset: bool,
+    },
     /// Show the inbox's head, the position by which pollers see that something has come.
     #[command(after_help = "Examples:\n  doorstep inbox head\n  doorstep inbox head --etag '\"default:alpha:184392:6f1c1f0e\"'\n\n\
                             With --etag, exit code 3 and no output say that nothing has come since.")]
@@ -142,6 +166,13 @@ pub(crate) async fn run(command: InboxCommand, session: &Session) -> Result<(), 
         InboxCommand::Ls(arguments) => look::list(client, arguments, session).await,
         InboxCommand::Show(target) => look::show(client, &target, session).await,
         InboxCommand::Head { etag } => look::head(client, etag.as_deref(), session).await,
+        InboxCommand::Status { agent } => operate::state(&client.inbox_state(agent.as_ref()).await?, session),
+        InboxCommand::Policy { agent, max_in_flight, concurrency, reset } => {
+            let policy = InboxPolicy { max_in_flight, concurrency };
+            let changes = reset || policy != InboxPolicy::default();
+            let policy = if changes { client.set_inbox_policy(&agent, &policy).await? } else { client.inbox_policy(&agent).await? };
+            operate::policy(&policy, session)
+        }
         InboxCommand::Claim(arguments) => hold::claim(client, arguments, session).await,
         InboxCommand::Heartbeat { held, lease } => hold::heartbeat(client, held, lease, session).await,
         InboxCommand::Ack { held, summary, output, discard } => {

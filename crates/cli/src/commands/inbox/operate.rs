@@ -1,7 +1,7 @@
 //! What operators do with inboxes.
 
 use client::{Client, PrincipalId, QueueName};
-use protocol::{AckState, BulkRequest, InboxState, ItemTarget, PauseRequest};
+use protocol::{AckState, BulkRequest, InboxPolicy, InboxState, ItemTarget, PauseRequest};
 
 use super::super::{cell, when, words, yes_no};
 use super::{BulkArguments, TargetArguments};
@@ -71,4 +71,10 @@ pub(in crate::commands) fn state(state: &InboxState, session: &Session) -> Resul
         ("head", state.head_seq.to_string()),
     ];
     session.item(state, &members)
+}
+
+/// Prints what operators have decided about an inbox.
+pub(super) fn policy(policy: &InboxPolicy, session: &Session) -> Result<(), Failure> {
+    let most = policy.max_in_flight.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
+    session.item(policy, &[("most at once", most), ("concurrency", cell(policy.concurrency.as_ref()))])
 }
