@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) use docs::reference;
 pub(crate) use load::{ENVIRONMENT_PREFIX, Sources, load};
-pub(crate) use value::{Durations, MaybeDuration, MaybeSize, Size};
+pub(crate) use value::{Durations, MaybeDuration, MaybeSize, MaybeUrl, Size};
 
 use schema::{Schema, configuration};
 use value::{Value, as_toml};
@@ -96,6 +96,10 @@ configuration! {
             max_header_bytes: Size = Size(32 << 10);
             /// Bytes of a request's body, except for publishing.
             max_body_bytes: Size = Size(64 << 10);
+            /// Bytes of the body of a request about an inbox: a batch may carry many results.
+            max_inbox_bytes: Size = Size(8 << 20);
+            /// How clients reach this server, such as `https://doorstep.example.net`; without it, addresses in answers follow the request's `Host`.
+            public_url: MaybeUrl = MaybeUrl(None);
             /// Entries of a listing that names no `limit`.
             default_page_size: usize = 100;
             /// Entries of a listing at most; a higher `limit` is capped to it.
@@ -226,8 +230,6 @@ configuration! {
             summary_max: Size = Size(2 << 10);
             /// Bytes of what a worker hands in.
             result_max: Size = Size(64 << 10);
-            /// Bytes of the body of an acknowledge, a heartbeat or another call with a batch.
-            max_request_bytes: Size = Size(8 << 20);
             /// How often it is looked for what time has changed: lapsed leases, due retries, expiries, ended absences.
             sweep_interval: Duration = Duration::from_secs(1);
             /// Items of one inbox that are moved in one transaction.
@@ -272,6 +274,8 @@ configuration! {
             max_queues: usize = 256;
             /// The longest absence that ends by itself.
             presence_max: Duration = Duration::from_hours(24 * 366);
+            /// How often what waits in all inboxes is counted for the metrics.
+            totals_interval: Duration = Duration::from_secs(15);
             /// How often an idle stream of signals says that it is alive.
             sse_heartbeat: Duration = Duration::from_secs(15);
         }
@@ -369,6 +373,7 @@ impl Config {
             ("inbox.store_retry", self.inbox.store_retry),
             ("inbox.session_touch_interval", self.inbox.session_touch_interval),
             ("inbox.sse_heartbeat", self.inbox.sse_heartbeat),
+            ("inbox.totals_interval", self.inbox.totals_interval),
             ("authz.flush_interval", self.authz.flush_interval),
             ("authz.prune_interval", self.authz.prune_interval),
             ("shutdown.total_timeout", self.shutdown.total_timeout),

@@ -92,7 +92,6 @@ impl Config {
             idempotency_window: keys.idempotency_window,
             prune_interval: keys.prune_interval,
             max_tokens_per_principal: keys.max_tokens_per_principal,
-            items: self.inbox().rules,
             list_max: self.http.max_page_size,
         }
     }
@@ -151,6 +150,9 @@ impl Config {
             max_header_bytes: keys.max_header_bytes.0,
             max_body_bytes: keys.max_body_bytes.0,
             max_publish_bytes: self.publish.max_request_bytes.0,
+            max_inbox_bytes: keys.max_inbox_bytes.0,
+            public_url: keys.public_url.0.clone(),
+            event_retention: self.sync.event_retention.0,
             publish: self.publish_limits(),
             default_page_size: keys.default_page_size,
             max_page_size: keys.max_page_size,
@@ -175,6 +177,7 @@ impl Config {
             promote_batch: keys.promote_batch,
             promote_interval: keys.promote_interval,
             promote_retry: keys.promote_retry,
+            items: self.inbox().rules,
             list_max: self.http.max_page_size,
         }
     }

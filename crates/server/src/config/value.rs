@@ -139,6 +139,28 @@ impl Value for MaybeSize {
     }
 }
 
+/// The address of a website that can be left open, written as nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MaybeUrl(pub Option<String>);
+
+impl Value for MaybeUrl {
+    const EXPECTED: &'static str = "nothing, or an address such as https://doorstep.example.net";
+
+    fn read(text: &str) -> Option<Self> {
+        let text = text.trim();
+        if text.is_empty() {
+            return Some(Self(None));
+        }
+        let host = text.strip_prefix("https://").or_else(|| text.strip_prefix("http://"))?;
+        let plain = !host.is_empty() && !host.contains(|c: char| c.is_whitespace() || c.is_control() || matches!(c, '@' | '?' | '#' | '"'));
+        plain.then(|| Self(Some(text.trim_end_matches('/').to_owned())))
+    }
+
+    fn show(&self) -> String {
+        self.0.clone().unwrap_or_default()
+    }
+}
+
 /// Implements [`Value`] for types that write and read themselves.
 macro_rules! plain_value {
     ($($ty:ty: $expected:literal),*) => {$(
@@ -197,7 +219,7 @@ pub(crate) fn as_toml(shown: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Durations, MaybeDuration, Size, Value};
+    use super::{Durations, MaybeDuration, MaybeUrl, Size, Value};
 
     #[test]
     fn durations_and_sizes_are_written_as_they_are_read() {
@@ -210,6 +232,17 @@ mod tests {
         assert_eq!(MaybeDuration::read("off"), Some(MaybeDuration(None)));
         assert_eq!(Durations::read("5m, 20m,1h").unwrap().show(), "5m,20m,1h");
         assert_eq!(Durations::read("5m,,1h"), None);
+    }
+
+    #[test]
+    fn the_address_of_a_website_is_kept_without_its_last_slash() {
+        let read = |text: &str| MaybeUrl::read(text).map(|url| url.show());
+        assert_eq!(read("https://doorstep.example.net/"), Some("https://doorstep.example.net".to_owned()));
+        assert_eq!(read("http://[::1]:7420/base"), Some("http://[::1]:7420/base".to_owned()));
+        assert_eq!(read(" "), Some(String::new()));
+        for bad in ["doorstep.example.net", "ftp://x", "https://", "https://user@host", "https://a b"] {
+            assert_eq!(read(bad), None, "{bad}");
+        }
     }
 
     #[test]

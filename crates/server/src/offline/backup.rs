@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use store_sqlite::{OpenError, SqliteStore};
 
-use super::{configured, failed, has_store, open};
+use super::{configured, counted, failed, has_store, open};
 use crate::command::{ConfigSource, on_runtime};
 
 /// What `doorstep backup` takes.
@@ -50,7 +50,8 @@ async fn copy(store: &SqliteStore, to: &Path) -> ExitCode {
     store.close().await;
     match report {
         Ok(report) => {
-            let told = format!("{} tenants and {} events, {} bytes, are in {}.", report.tenants, report.events, report.bytes, to.display());
+            let (tenants, events) = (counted(report.tenants, "tenant"), counted(report.events, "event"));
+            let told = format!("{tenants} and {events}, {} bytes, are in {}.", report.bytes, to.display());
             let _ = writeln!(std::io::stdout().lock(), "{told}");
             ExitCode::SUCCESS
         }

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use store_sqlite::CheckReport;
 
-use super::{configured, failed, open};
+use super::{configured, counted, failed, open};
 use crate::command::{ConfigSource, on_runtime};
 
 /// What `doorstep check` takes.
@@ -40,7 +40,7 @@ pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
 fn tell(report: &CheckReport) -> ExitCode {
     let mut out = std::io::stdout().lock();
     // The exit code tells, should nobody listen.
-    let _ = writeln!(out, "{} tenants, {} events read", report.tenants, report.events);
+    let _ = writeln!(out, "{}, {} read", counted(report.tenants, "tenant"), counted(report.events, "event"));
     for damage in &report.damaged {
         let tenant = damage.tenant.as_ref().map_or_else(|| "no tenant".to_owned(), |tenant| format!("tenant {tenant}"));
         let _ = writeln!(out, "damaged: {tenant}, event {}: {}", damage.seq, damage.reason);
@@ -52,6 +52,6 @@ fn tell(report: &CheckReport) -> ExitCode {
         let _ = writeln!(out, "Everything is as it was written.");
         return ExitCode::SUCCESS;
     }
-    let _ = writeln!(out, "{} rows are damaged or missing. Restore a backup.", report.damages);
+    let _ = writeln!(out, "{} damaged or missing. Restore a backup.", counted(report.damages, "row"));
     ExitCode::FAILURE
 }

@@ -45,3 +45,11 @@ fn failed(error: &dyn std::fmt::Display) -> ExitCode {
     complain(&error.to_string());
     ExitCode::FAILURE
 }
+
+/// A number of things, for people.
+fn counted(count: impl Into<u64>, thing: &str) -> String {
+    match count.into() {
+        1 => format!("1 {thing}"),
+        count => format!("{count} {thing}s"),
+    }
+}

@@ -8,7 +8,7 @@ use clap::Args;
 use domain::{SystemClock, SystemIds};
 use store_sqlite::{Target, UpkeepError};
 
-use super::{configured, failed};
+use super::{configured, counted, failed};
 use crate::command::ConfigSource;
 
 /// What `doorstep restore` takes.
@@ -36,7 +36,8 @@ pub(crate) fn restore(arguments: &RestoreArguments) -> ExitCode {
     match store_sqlite::restore(&arguments.backup, &config.data.dir, target, &SystemClock::new(), &SystemIds) {
         Ok(report) => {
             let directory = config.data.dir.display();
-            let told = format!("{} tenants and {} events are in {directory}. The log has a new epoch.", report.tenants, report.events);
+            let (tenants, events) = (counted(report.tenants, "tenant"), counted(report.events, "event"));
+            let told = format!("{tenants} and {events} are in {directory}. The log has a new epoch.");
             let _ = writeln!(std::io::stdout().lock(), "{told}");
             ExitCode::SUCCESS
         }

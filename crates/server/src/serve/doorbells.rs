@@ -95,7 +95,9 @@ fn frame(signal: Signal) -> InboxUpdated {
         tenant_id: signal.tenant,
         recipient_id: signal.recipient,
         head_seq: signal.head,
+        sync_epoch: Some(signal.epoch),
         approximate_unacked: signal.unacked,
+        resync: signal.resync,
         delivery_id: signal.delivery.to_string(),
         sent_at_utc: signal.sent_at,
     }

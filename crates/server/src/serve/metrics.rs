@@ -9,6 +9,8 @@ use http_api::{HistogramSnapshot, Metric, MetricSource, Samples};
 use store_sqlite::SqliteStore;
 use sync::{Logs, Retention};
 
+use super::totals::Totals;
+
 /// The counters of every part that knows no exposition.
 pub(super) struct ProcessMetrics {
     pub(super) store: Arc<SqliteStore>,
@@ -18,6 +20,7 @@ pub(super) struct ProcessMetrics {
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) intake: Arc<intake::Metrics>,
     pub(super) inbox: Arc<inbox::Inbox>,
+    pub(super) totals: Arc<Totals>,
     pub(super) clock: Arc<dyn Clock>,
     pub(super) started_at: Timestamp,
 }
@@ -36,6 +39,8 @@ impl MetricSource for ProcessMetrics {
         self.gateway(samples);
         self.identity(samples);
         self.intake(samples);
+        self.inbox(samples);
+        self.backlog(samples);
     }
 }
 
@@ -120,6 +125,67 @@ impl ProcessMetrics {
         samples.counter(Metric::ScheduledEvents, &[("outcome", "promoted")], now.promoted.get());
         samples.counter(Metric::ScheduledEvents, &[("outcome", "failed")], now.failed.get());
         samples.counter(Metric::PromotionFailures, &[], now.promotion_errors.get());
+    }
+}
+
+impl ProcessMetrics {
+    fn inbox(&self, samples: &mut Samples) {
+        let now = self.inbox.metrics();
+        samples.histogram(Metric::InboxSignalSeconds, &[], histogram(now.signal_latency.get()));
+        samples.counter(Metric::InboxSignals, &[], now.signals.get());
+        samples.counter(Metric::InboxSignalFetches, &[], now.fetches_after_signal.get());
+        samples.gauge(Metric::InboxStreams, &[], now.streams.get() as f64);
+        samples.counter(Metric::InboxStreamsOpened, &[], now.streams_opened.get());
+        let (waited, in_vain) = (now.long_polls.get(), now.long_poll_timeouts.get());
+        samples.counter(Metric::InboxLongPolls, &[("outcome", "items")], waited.saturating_sub(in_vain));
+        samples.counter(Metric::InboxLongPolls, &[("outcome", "timeout")], in_vain);
+        samples.gauge(Metric::InboxWaiters, &[], now.waiters.get() as f64);
+        samples.counter(Metric::InboxWaitersRefused, &[], now.waiters_refused.get());
+        samples.counter(Metric::InboxPolls, &[], now.polls.get());
+        let (asked, unmoved) = (now.head_checks.get(), now.not_modified.get());
+        samples.counter(Metric::InboxHeadChecks, &[("outcome", "changed")], asked.saturating_sub(unmoved));
+        samples.counter(Metric::InboxHeadChecks, &[("outcome", "not_modified")], unmoved);
+        samples.counter(Metric::InboxCursorResets, &[], now.cursor_resets.get());
+        samples.counter(Metric::InboxClaims, &[("outcome", "claimed")], now.claims.get());
+        samples.counter(Metric::InboxClaims, &[("outcome", "duplicate")], now.duplicate_claims.get());
+        samples.counter(Metric::InboxClaims, &[("outcome", "replayed")], now.claims_replayed.get());
+        samples.counter(Metric::InboxGivenBack, &[], now.given_back_unread.get());
+        samples.counter(Metric::InboxLeaseExpiries, &[], now.lease_expiries.get());
+        samples.counter(Metric::InboxLeasesLost, &[], now.leases_lost.get());
+        samples.counter(Metric::InboxHeartbeats, &[], now.heartbeats.get());
+        let outcomes = [
+            ("acked", &now.acks),
+            ("failed", &now.failed),
+            ("discarded", &now.discarded),
+            ("released", &now.released),
+            ("expired", &now.expired),
+            ("dead_lettered", &now.dead_lettered),
+            ("quarantined", &now.quarantined),
+        ];
+        for (outcome, count) in outcomes {
+            samples.counter(Metric::InboxOutcomes, &[("outcome", outcome)], count.get());
+        }
+        samples.histogram(Metric::InboxAckSeconds, &[], histogram(now.ack_latency.get()));
+        samples.counter(Metric::InboxRequeued, &[], now.requeued.get());
+        samples.counter(Metric::InboxRedriven, &[], now.redriven.get());
+        samples.counter(Metric::InboxSweeps, &[("outcome", "done")], now.sweeps.get());
+        samples.counter(Metric::InboxSweeps, &[("outcome", "failed")], now.sweep_errors.get());
+    }
+
+    /// What waits, as of the latest count.
+    fn backlog(&self, samples: &mut Samples) {
+        let totals = self.totals.latest();
+        let now = self.clock.now();
+        let (mut oldest, mut dead, mut aside) = (0.0_f64, 0, 0);
+        for tenant in &totals.tenants {
+            samples.gauge(Metric::InboxBacklog, &[("tenant", tenant.tenant.as_str())], tenant.current as f64);
+            oldest = oldest.max(tenant.oldest.map_or(0.0, |made| now.since(made).as_secs_f64()));
+            dead += tenant.dead_letters;
+            aside += tenant.quarantined;
+        }
+        samples.gauge(Metric::InboxOldestSeconds, &[], oldest);
+        samples.gauge(Metric::InboxDeadLetters, &[], dead as f64);
+        samples.gauge(Metric::InboxQuarantined, &[], aside as f64);
     }
 }
 

@@ -6,6 +6,7 @@ mod lifecycle;
 mod metrics;
 mod node;
 mod ports;
+mod totals;
 
 use std::io::Write as _;
 use std::process::ExitCode;

@@ -6,8 +6,8 @@ use agents::{ConsumerApi, ConsumerService};
 use authz::{Admin, Authorizer};
 use domain::{Clock, IdGenerator, SystemClock, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
-use inbox::{Inbox, InboxParts, Sweeper};
 use http_api::{HttpMetrics, Listening, Services};
+use inbox::{Inbox, InboxParts, Sweeper};
 use intake::{IntakeParts, Promoter, Publisher, ScheduleBell};
 use store_sqlite::SqliteStore;
 use sync::{Logs, Retention};
@@ -19,6 +19,7 @@ use super::ServeError;
 use super::doorbells::{GatewayHints, LogTails, TailObservers};
 use super::metrics::ProcessMetrics;
 use super::ports::{ProcessReadiness, StoreBackup};
+use super::totals::Totals;
 use crate::config::Config;
 
 /// The parts that live as long as the server does.
@@ -104,6 +105,7 @@ impl Node {
         let consumers = Arc::new(ConsumerApi::new(store.clone(), store.clone(), authorizer.clone(), feed, config.agents()));
         let retention = Retention::new(store.clone(), store.clone(), clock.clone(), config.sync());
 
+        let totals = Arc::<Totals>::default();
         let process_metrics = Arc::new(ProcessMetrics {
             store: store.clone(),
             gateway: gateway.clone(),
@@ -112,10 +114,12 @@ impl Node {
             authorizer: authorizer.clone(),
             intake: intake.metrics.clone(),
             inbox: inbox.clone(),
+            totals: totals.clone(),
             clock: clock.clone(),
             started_at: clock.now(),
         });
         gateway.run(&tasks, &stop);
+        tasks.spawn(totals.clone().run(store.clone(), config.inbox.totals_interval, stop.child_token()));
         retention.start(&tasks, stop.child_token());
         let (promoter, token) = (Promoter::new(intake), stop.child_token());
         tasks.spawn(async move { promoter.run(token).await });

@@ -97,7 +97,8 @@ async fn a_key_lives_as_long_as_an_item_of_it_is_live() {
     let key = json!({"deduplication_key": "k"});
     let id = give(&world.cast, key.clone()).await;
     tokio::time::sleep(Duration::from_millis(300)).await;
-    let event = json!({"type": "task.created", "recipients": [{"kind": "agent", "id": "alpha"}], "payload": {"n": 1}, "deduplication_key": "k"});
+    let event =
+        json!({"type": "task.created", "recipients": [{"kind": "agent", "id": "alpha"}], "payload": {"n": 1}, "deduplication_key": "k"});
     let repeat = world.cast.producer.post("/v1/events", &event).await.expect(200);
     assert_eq!((&repeat["events"][0]["deduplicated"], &repeat["events"][0]["id"]), (&json!(true), &json!(id)));
     let claimed = claim_one(&world.cast.alpha, json!({})).await;
@@ -223,10 +224,14 @@ async fn pages_go_through_everything_once() {
         let page = world.cast.alpha.get(&path).await.expect(200);
         listed.extend(ids(&page, "items"));
         let Some(next) = page["next_cursor"].as_str() else { break };
-        path = format!("/v1/inbox/items?limit=10&after={next}");
+        path = format!("/v1/inbox/items?limit=10&cursor={next}");
     }
     listed.sort();
-    assert_eq!(listed, { let mut given = given; given.sort(); given });
+    assert_eq!(listed, {
+        let mut given = given;
+        given.sort();
+        given
+    });
 }
 
 #[tokio::test]

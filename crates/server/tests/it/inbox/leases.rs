@@ -200,7 +200,12 @@ async fn max_in_flight_holds_under_concurrent_claims() {
     let world = World::new().await;
     let alpha = &world.cast.alpha;
     super::give_many(&world.cast, 30).await;
-    world.cast.owner.call("PUT", "/v1/agents/alpha/inbox-policy", &[("content-type", "application/json")], r#"{"max_in_flight":7}"#).await.expect(200);
+    world
+        .cast
+        .owner
+        .call("PUT", "/v1/agents/alpha/inbox-policy", &[("content-type", "application/json")], r#"{"max_in_flight":7}"#)
+        .await
+        .expect(200);
     let claimers = (0..20).map(|_| {
         let alpha = alpha.clone();
         tokio::spawn(async move { claim(&alpha, json!({"limit": 3})).await })
@@ -223,7 +228,9 @@ async fn an_idempotency_key_replays_what_is_still_held() {
     let call = async |body: &str| alpha.call("POST", "/v1/inbox/claim-next", &headers, body.to_owned()).await;
     let first = call(r#"{"limit":2}"#).await.expect(200);
     let again = call(r#"{"limit":2}"#).await.expect(200);
-    let tokens = |answer: &serde_json::Value| answer["claims"].as_array().unwrap().iter().map(|claim| claim["lease_token"].clone()).collect::<Vec<_>>();
+    let tokens = |answer: &serde_json::Value| {
+        answer["claims"].as_array().unwrap().iter().map(|claim| claim["lease_token"].clone()).collect::<Vec<_>>()
+    };
     assert_eq!((tokens(&first).len(), tokens(&again)), (2, tokens(&first)));
     call(r#"{"limit":1}"#).await.expect_problem(409, "idempotency_conflict");
     ack(alpha, &first["claims"][0], "completed").await;
@@ -250,7 +257,10 @@ async fn a_client_that_is_gone_before_the_answer_holds_nothing_and_no_attempt_co
         gone.write_all(request.as_bytes()).unwrap();
         testkit::eventually("the claim waits", async || {
             let metrics = world.cast.owner.get("/metrics").await;
-            String::from_utf8_lossy(&metrics.body).lines().any(|line| line.starts_with("doorstep_inbox_waiters") && line.ends_with(" 1")).then_some(())
+            String::from_utf8_lossy(&metrics.body)
+                .lines()
+                .any(|line| line.starts_with("doorstep_inbox_waiters") && line.ends_with(" 1"))
+                .then_some(())
         })
         .await;
     }

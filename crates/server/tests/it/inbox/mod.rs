@@ -71,7 +71,8 @@ pub(crate) async fn heartbeat(agent: &Http, claimed: &Value, seconds: u64) -> Va
 
 /// Gives it back.
 pub(crate) async fn release(agent: &Http, claimed: &Value, more: Value) -> testkit::Answer {
-    let mut body = json!({"event_id": claimed["event_id"], "lease_token": claimed["lease_token"], "reason": "transient_dependency_failure"});
+    let mut body =
+        json!({"event_id": claimed["event_id"], "lease_token": claimed["lease_token"], "reason": "transient_dependency_failure"});
     body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     agent.post("/v1/inbox/release", &body).await
 }
@@ -93,6 +94,19 @@ pub(crate) async fn in_state(agent: &Http, id: &str, state: &str) -> Value {
 /// A poll of the inbox.
 pub(crate) async fn poll(agent: &Http, body: Value) -> Value {
     agent.post("/v1/inbox/poll-after-cursor", &body).await.expect(200)
+}
+
+/// Opens a session; answers the path of its stream.
+pub(crate) async fn subscribe(agent: &Http) -> String {
+    let body = json!({"supported_transports": ["sse", "long-poll"], "wants_claims": true});
+    let subscribed = agent.post("/v1/agent-sessions/subscribe", &body).await.expect(201);
+    assert_eq!(subscribed["recommended_transport"], "sse");
+    subscribed["sse_url"].as_str().unwrap().to_owned()
+}
+
+/// The inbox's head.
+pub(crate) async fn head(agent: &Http) -> u64 {
+    agent.get("/v1/inbox/head").await.expect(200)["head_seq"].as_u64().unwrap()
 }
 
 /// The event ids of a page of items.

@@ -1,11 +1,9 @@
 //! What operators do: redrive, discard, quarantine, pause, presence; and what retention leaves.
 
-use std::time::Duration;
-
 use serde_json::{Value, json};
 use testkit::eventually;
 
-use super::{ack, claim, claim_one, claim_soon, fast, give, give_many, ids, in_state, item, poll};
+use super::{ack, claim, claim_one, claim_soon, fast, give, give_many, ids, in_state, item, poll, subscribe};
 use crate::support::World;
 
 /// An item that has used its attempts up.
@@ -35,7 +33,7 @@ async fn a_redriven_item_keeps_its_history_and_rings_again() {
     let page = poll(alpha, json!({"after_seq": head})).await;
     assert_eq!(ids(&page, "events"), [id.clone()], "a cursor poller sees it again");
     let claimed = claim_one(alpha, json!({})).await;
-    assert_eq!((&claimed["delivery_attempts"], &claimed["dead_letter_state"]), (&json!(2), &json!("redriven")));
+    assert_eq!((&claimed["delivery_attempts"], &item(alpha, &id).await["dead_letter_state"]), (&json!(2), &json!("redriven")));
     assert_eq!(claimed["prior_attempts"][0]["outcome"], "failed");
     ack(alpha, &claimed, "completed").await;
     let audit = world.cast.owner.get("/v1/audit?action=inbox.manage&decision=allow").await.expect(200);
@@ -53,7 +51,7 @@ async fn quarantine_takes_an_item_from_its_worker_and_gives_it_back_when_release
     assert_eq!((&aside["ack_state"], &aside["dead_letter_state"]), (&json!("quarantined"), &json!("quarantined")));
     assert_eq!(ack(alpha, &claimed, "completed").await["outcome"], "lease_lost");
     assert_eq!(claim(alpha, json!({})).await.len(), 0);
-    world.cast.owner.post("/v1/inbox/quarantine", &which).await.expect_problem(409, "not_in_that_state");
+    world.cast.owner.post("/v1/inbox/quarantine", &which).await.expect_problem(409, "state_conflict");
     world.cast.owner.post("/v1/inbox/unquarantine", &which).await.expect(200);
     let again = claim_one(alpha, json!({})).await;
     assert_eq!((&again["event_id"], &again["delivery_attempts"]), (&json!(id), &json!(2)));
@@ -122,7 +120,7 @@ async fn the_inbox_survives_backup_and_restore_with_a_new_epoch() {
     let id = give(&world.cast, json!({})).await;
     let claimed = claim_soon(&world.cast.alpha, 600).await;
     let backup = world.directory.path().join("backup.db");
-    world.cast.owner.post("/v1/admin/backup", &json!({"path": backup})).await.expect(200);
+    world.cast.owner.post("/v1/admin/backup", &json!({"path": backup})).await.expect(201);
     let after = give(&world.cast, json!({})).await;
     let epoch = poll(&world.cast.alpha, json!({"after_seq": 0})).await["sync_epoch"].clone();
     let options = world.server.kill();
@@ -157,14 +155,14 @@ async fn ended_items_go_after_their_retention() {
 async fn an_absent_agent_is_not_rung_and_works_all_the_same() {
     let world = fast(&[]).await;
     let alpha = &world.cast.alpha;
-    let put = async |body: Value| alpha.call("PUT", "/v1/agents/me/presence", &[("content-type", "application/json")], body.to_string()).await;
+    let put =
+        async |body: Value| alpha.call("PUT", "/v1/agents/me/presence", &[("content-type", "application/json")], body.to_string()).await;
     put(json!({"state": "out", "for_seconds": 1})).await.expect(200);
     let id = give(&world.cast, json!({})).await;
     assert_eq!(claim_one(alpha, json!({})).await["event_id"], json!(id));
     let head = poll(alpha, json!({"after_seq": 0})).await["head_seq"].as_u64().unwrap();
-    let text = alpha
-        .read_stream("/v1/streams/sse", &[("last-event-id", "0")], |text| text.contains("inbox.updated"))
-        .await;
+    let stream = subscribe(alpha).await;
+    let text = alpha.read_stream(&stream, &[], |text| text.contains("inbox.updated")).await;
     assert!(text.contains("\"resync\":true"), "back by itself, and told to look at everything: {text}");
     assert!(poll(alpha, json!({"after_seq": 0})).await["head_seq"].as_u64().unwrap() > head);
     put(json!({"state": "gone"})).await.expect_problem(400, "validation_failed");

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use testkit::{Frame, Peer};
 
-use super::{ack, claim, claim_one, claim_soon, fast, give, poll, release};
+use super::{ack, claim, claim_one, claim_soon, fast, give, head, poll, release, subscribe};
 use crate::support::{QUIET, World};
 
 /// The signals in the text of a stream.
@@ -68,13 +68,10 @@ async fn a_stream_rings_for_what_is_there_and_for_what_comes_and_its_id_is_where
     let world = World::new().await;
     let alpha = &world.cast.alpha;
     let first = give(&world.cast, json!({})).await;
-    let answer = alpha.post("/v1/agent-sessions/subscribe", &json!({"supported_transports": ["sse", "long-poll"], "last_seen_seq": 0, "wants_claims": true}));
-    let subscribed = answer.await.expect(201);
-    assert_eq!((&subscribed["recommended_transport"], &subscribed["current_head_seq"]), (&json!("sse"), &json!(1)));
-    let url = subscribed["sse_url"].as_str().unwrap().to_owned();
+    let (url, at) = (subscribe(alpha).await, head(alpha).await);
     let text = alpha.read_stream(&url, &[], |text| text.contains("\n\n") && text.contains("data:")).await;
     let ring = &signals(&text)[0];
-    assert_eq!((&ring["signal_type"], &ring["head_seq"], &ring["approximate_unacked"]), (&json!("inbox.updated"), &json!(1), &json!(1)));
+    assert_eq!((&ring["signal_type"], &ring["head_seq"], &ring["approximate_unacked"]), (&json!("inbox.updated"), &json!(at), &json!(1)));
     assert_eq!((&ring["recipient_id"], &ring["tenant_id"]), (&json!("alpha"), &json!("default")));
     assert!(text.contains("event: inbox.updated"), "{text}");
     let id = last_id(&text);
@@ -87,7 +84,7 @@ async fn a_stream_rings_for_what_is_there_and_for_what_comes_and_its_id_is_where
     assert!(tabs.iter().all(|tab| !tab.is_finished()), "nothing is new");
     give(&world.cast, json!({})).await;
     for tab in tabs {
-        assert_eq!(signals(&tab.await.unwrap())[0]["head_seq"], 2);
+        assert_eq!(signals(&tab.await.unwrap())[0]["head_seq"], at + 1);
     }
     assert_eq!(claim_one(alpha, json!({})).await["event_id"], json!(first));
 }
@@ -107,16 +104,17 @@ async fn the_gateway_passes_rings_on() {
             break frame;
         }
     };
-    assert_eq!((&hint["head_seq"], &hint["recipient_id"]), (&json!(1), &json!("alpha")));
+    assert_eq!((&hint["head_seq"], &hint["recipient_id"]), (&json!(head(&world.cast.alpha).await), &json!("alpha")));
 }
 
 #[tokio::test]
 async fn while_work_stays_unclaimed_the_ring_is_repeated() {
     let world = World::with(&[("inbox.ring_again", "200ms,300ms")]).await;
     give(&world.cast, json!({})).await;
-    let text = world.cast.alpha.read_stream("/v1/streams/sse", &[], |text| text.matches("data:").count() >= 3).await;
+    let (url, at) = (subscribe(&world.cast.alpha).await, head(&world.cast.alpha).await);
+    let text = world.cast.alpha.read_stream(&url, &[], |text| text.matches("data:").count() >= 3).await;
     let rings = signals(&text);
-    assert!(rings.iter().all(|ring| ring["head_seq"] == 1), "{rings:?}");
+    assert!(rings.iter().all(|ring| ring["head_seq"] == at), "{rings:?}");
     let ids: std::collections::HashSet<_> = rings.iter().map(|ring| ring["delivery_id"].to_string()).collect();
     assert_eq!(ids.len(), rings.len());
 }
@@ -126,10 +124,12 @@ async fn what_came_back_by_itself_rings_like_what_is_new() {
     let world = fast(&[]).await;
     let alpha = &world.cast.alpha;
     give(&world.cast, json!({})).await;
+    let url = subscribe(alpha).await;
+    let before = last_id(&alpha.read_stream(&url, &[], |text| text.contains("data:")).await);
     claim_soon(alpha, 1).await;
-    let head = alpha.get("/v1/inbox/head").await.expect(200)["head_seq"].clone();
-    let text = alpha.read_stream("/v1/streams/sse", &[("last-event-id", &head.to_string())], |text| text.contains("data:")).await;
-    assert!(signals(&text)[0]["head_seq"].as_u64() > head.as_u64());
+    let head = head(alpha).await;
+    let text = alpha.read_stream(&url, &[("last-event-id", &before)], |text| text.contains("data:")).await;
+    assert!(signals(&text)[0]["head_seq"].as_u64() > Some(head));
     let page = poll(alpha, json!({"after_seq": head})).await;
     assert_eq!(page["events"][0]["ack_state"], "available");
     let log = world.cast.owner.get(&format!("/v1/events?after={head}")).await.expect(200);
@@ -151,12 +151,12 @@ async fn without_any_ring_the_item_arrives_by_the_next_poll() {
 async fn broken_connections_in_the_middle_lose_nothing() {
     let world = World::new().await;
     let alpha = &world.cast.alpha;
-    let (mut after, mut seen) = (json!(0), Vec::new());
+    let (mut after, mut seen, url) = (json!(0), Vec::new(), subscribe(alpha).await);
     for round in 0..10_u64 {
         // A stream that is cut as soon as it rang, whatever it had to say.
         let reading = {
-            let alpha = alpha.clone();
-            tokio::spawn(async move { alpha.read_stream("/v1/streams/sse", &[], |text| text.contains("data:")).await })
+            let (alpha, url) = (alpha.clone(), url.clone());
+            tokio::spawn(async move { alpha.read_stream(&url, &[], |text| text.contains("data:")).await })
         };
         super::give_many(&world.cast, 3).await;
         if round % 2 == 0 {
@@ -177,7 +177,7 @@ async fn a_revoked_token_ends_the_stream() {
     let world = World::new().await;
     let token = world.cast.owner.post("/v1/principals/alpha/tokens", &json!({})).await.expect(201);
     let narrow = world.cast.owner.with_token(token["token"].as_str().unwrap());
-    let stream = narrow.open_stream("/v1/streams/sse").await;
+    let stream = narrow.open_stream(&subscribe(&narrow).await).await;
     let reading = tokio::spawn(stream.ended());
     let path = format!("/v1/principals/alpha/tokens/{}", token["token_id"].as_str().unwrap());
     world.cast.owner.delete(&path).await.expect(204);

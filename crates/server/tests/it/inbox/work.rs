@@ -48,7 +48,8 @@ async fn the_command_gets_the_item_and_its_exit_code_decides() {
     let world = fast(&[]).await;
     let alpha = &world.cast.alpha;
     let id = give(&world.cast, json!({"summary": "Fix it", "payload": {"n": 7}})).await;
-    let script = r#"cat > got.json; echo "$DOORSTEP_EVENT_ID $DOORSTEP_EVENT_TYPE $DOORSTEP_QUEUE $DOORSTEP_ATTEMPT" > got.env; echo done well"#;
+    let script =
+        r#"cat > got.json; echo "$DOORSTEP_EVENT_ID $DOORSTEP_EVENT_TYPE $DOORSTEP_QUEUE $DOORSTEP_ATTEMPT" > got.env; echo done well"#;
     assert_eq!(once(&world, script), Some(0));
     let got: Value = serde_json::from_str(&std::fs::read_to_string(world.directory.path().join("got.json")).unwrap()).unwrap();
     assert_eq!((&got["event_id"], &got["payload"], &got["event_type"]), (&json!(id), &json!({"n": 7}), &json!("task.created")));
@@ -83,7 +84,7 @@ async fn a_lost_lease_ends_the_command_and_everything_it_started() {
     let world = fast(&[]).await;
     let id = give(&world.cast, json!({})).await;
     let script = "sh -c 'while true; do echo tick >> ticks; sleep 0.1; done' & echo $! > grandchild; wait";
-    let mut child = worker(&world, &["--", "sh", "-c", script]).spawn().unwrap();
+    let mut child = worker(&world, &["--lease", "2s", "--", "sh", "-c", script]).spawn().unwrap();
     let ticks = world.directory.path().join("ticks");
     eventually("the grandchild works", async || (lines(&ticks).len() > 2).then_some(())).await;
     world.cast.owner.post("/v1/inbox/quarantine", &json!({"event_id": id, "recipient_id": "alpha"})).await.expect(200);
