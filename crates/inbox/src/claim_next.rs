@@ -32,12 +32,7 @@ impl Inbox {
     ///
     /// # Errors
     /// As [`Inbox::claim_next`].
-    pub async fn claim_next_until(
-        &self,
-        caller: &Caller,
-        request: ClaimNext,
-        gone: &CancellationToken,
-    ) -> Result<ClaimedNext, InboxError> {
+    pub async fn claim_next_until(&self, caller: &Caller, request: ClaimNext, gone: &CancellationToken) -> Result<ClaimedNext, InboxError> {
         let (recipient, since) = (self.own(caller, Action::InboxClaim).await?, Instant::now());
         let limit = Self::limit("/limit", request.limit, self.settings().claim_max_items)?;
         let queues = self.queue_filter(request.queues)?;

@@ -116,9 +116,10 @@ impl Inbox {
     /// The inbox of an agent that there is, if the caller may do `action` with it.
     pub(crate) async fn agents(&self, caller: &Caller, action: Action, agent: &PrincipalId) -> Result<Recipient, InboxError> {
         self.parts.authorizer.authorize(caller, action, Target::Principal(agent)).await?;
-        let kind = match *agent == caller.principal {
-            true => Some(caller.kind),
-            false => self.parts.identities.principal(&caller.tenant, agent).await?.map(|principal| principal.kind),
+        let kind = if *agent == caller.principal {
+            Some(caller.kind)
+        } else {
+            self.parts.identities.principal(&caller.tenant, agent).await?.map(|principal| principal.kind)
         };
         match kind {
             Some(PrincipalKind::Agent) => Ok(recipient(caller, agent)),

@@ -57,10 +57,8 @@ impl Job for PutAsideJob {
         let mut item = change.find(&[self.event]).await?.remove(&self.event).ok_or(InboxError::NotFound)?;
         let before = item_value(&item);
         let (now, rules) = (change.now, &self.kit.settings.rules);
-        let (operation, step) = match self.aside {
-            true => ("quarantine", item.quarantine(now, rules)),
-            false => ("unquarantine", item.unquarantine(now, rules)),
-        };
+        let (operation, step) =
+            if self.aside { ("quarantine", item.quarantine(now, rules)) } else { ("unquarantine", item.unquarantine(now, rules)) };
         let step = step.map_err(|_| InboxError::NotInThatState)?;
         change.moved(item.clone(), Some(step));
         let item = change.write().await?.pop().unwrap_or(item);

@@ -1,0 +1,255 @@
+//! Signals: level-triggered, silent when asked to be, and repeated while something waits.
+
+use std::time::Duration;
+
+use domain::{QueueName, Seq};
+use inbox::{AckResult, InboxError, PresenceChange, Signal, SignalStream, Subscribe};
+use tokio::time::{Instant, advance, timeout};
+
+use crate::memory::{New, epoch, tenant};
+use crate::world::{SECOND, World, agent, next, seq, session};
+
+const MINUTE: Duration = Duration::from_mins(1);
+
+async fn open(world: &World, after: Option<Seq>) -> SignalStream {
+    world.inbox.signals(&world.alpha, None, after).await.unwrap()
+}
+
+/// The next signal, which comes without any time passing.
+async fn at_once(stream: &mut SignalStream) -> Signal {
+    let start = Instant::now();
+    let signal = timeout(Duration::from_hours(24), stream.next()).await.expect("it rings").expect("the stream goes on");
+    assert_eq!(start.elapsed(), Duration::ZERO);
+    signal
+}
+
+async fn silent_for(stream: &mut SignalStream, time: Duration) {
+    assert!(timeout(time, stream.next()).await.is_err(), "it rings");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_waits_rings_at_once_and_news_ring_again() {
+    let world = World::new().await;
+    world.publish_many(3).await;
+    let mut stream = open(&world, None).await;
+    let signal = at_once(&mut stream).await;
+    assert_eq!((signal.tenant, signal.recipient, signal.epoch), (tenant(), agent("alpha"), epoch()));
+    assert_eq!((signal.head, signal.unacked, signal.resync), (seq(3), 3, false));
+    silent_for(&mut stream, MINUTE).await;
+    world.publish_many(2).await;
+    let signal = at_once(&mut stream).await;
+    assert_eq!((signal.head, signal.unacked), (seq(5), 5), "two publishes, one ring");
+    silent_for(&mut stream, MINUTE).await;
+    assert_eq!(world.inbox.metrics().signals.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn nothing_rings_for_what_is_already_seen_or_in_hands() {
+    let world = World::new().await;
+    world.publish().await;
+    let mut seen = open(&world, Some(seq(1))).await;
+    silent_for(&mut seen, MINUTE).await;
+    let claimed = world.take_one().await;
+    let mut stream = open(&world, None).await;
+    silent_for(&mut stream, Duration::from_hours(12)).await;
+    world.ack(&claimed, AckResult::Completed).await;
+    silent_for(&mut stream, MINUTE).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn it_rings_again_with_longer_and_longer_pauses_while_items_stay_unclaimed() {
+    let world = World::new().await;
+    world.publish().await;
+    let mut stream = open(&world, None).await;
+    at_once(&mut stream).await;
+    for minutes in [5, 20, 60, 360, 360] {
+        let start = Instant::now();
+        let signal = stream.next().await.unwrap();
+        assert_eq!((start.elapsed(), signal.head), (MINUTE * minutes, seq(1)));
+    }
+    world.publish().await;
+    at_once(&mut stream).await;
+    let start = Instant::now();
+    stream.next().await.unwrap();
+    assert_eq!(start.elapsed(), MINUTE * 5, "news begin anew");
+    for claimed in world.take(2).await {
+        world.ack(&claimed, AckResult::Completed).await;
+    }
+    silent_for(&mut stream, Duration::from_hours(48)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_back_rings_again() {
+    let world = World::new().await;
+    world.sweep_in_background();
+    world.publish().await;
+    let mut stream = open(&world, None).await;
+    at_once(&mut stream).await;
+    let claimed = world.take_one().await;
+    world.release(&claimed, "later", Some(SECOND * 30)).await.unwrap();
+    let start = Instant::now();
+    let signal = stream.next().await.unwrap();
+    assert!(start.elapsed() >= SECOND * 30 && start.elapsed() <= SECOND * 32, "{:?}", start.elapsed());
+    assert!(signal.head > seq(1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absent_agent_is_not_rung_and_is_told_to_look_when_it_returns() {
+    let world = World::new().await;
+    let alpha = agent("alpha");
+    let mut stream = open(&world, None).await;
+    world.inbox.set_presence(&world.alpha, &alpha, PresenceChange::Out { for_: None }).await.unwrap();
+    world.publish().await;
+    silent_for(&mut stream, Duration::from_hours(12)).await;
+    assert_eq!(world.take(1).await.len(), 1, "the inbox itself does not care");
+    world.publish().await;
+    silent_for(&mut stream, Duration::from_hours(12)).await;
+    world.inbox.set_presence(&world.alpha, &alpha, PresenceChange::In).await.unwrap();
+    let signal = at_once(&mut stream).await;
+    assert!(signal.resync);
+    assert_eq!(signal.head, world.log_head());
+    world.publish().await;
+    assert!(!at_once(&mut stream).await.resync, "once");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_absence_with_a_time_ends_by_itself() {
+    let world = World::new().await;
+    world.sweep_in_background();
+    let mut stream = open(&world, None).await;
+    let out = PresenceChange::Out { for_: Some(MINUTE * 30) };
+    world.inbox.set_presence(&world.alpha, &agent("alpha"), out).await.unwrap();
+    world.publish().await;
+    let start = Instant::now();
+    let signal = stream.next().await.unwrap();
+    assert!(signal.resync);
+    assert!(start.elapsed() >= MINUTE * 30 && start.elapsed() <= MINUTE * 30 + SECOND * 2, "{:?}", start.elapsed());
+    let announced = world.announced(Seq::ZERO);
+    assert_eq!(announced, [("inbox.resumed".to_owned(), Some("presence".to_owned()))]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn pauses_silence_and_their_end_rings() {
+    let world = World::new().await;
+    let (alpha, queue) = (agent("alpha"), QueueName::parse("one").unwrap());
+    let mut stream = open(&world, None).await;
+    for whole in [true, false] {
+        let what = (!whole).then(|| queue.clone());
+        world.inbox.pause(&world.alex, &alpha, what.clone()).await.unwrap();
+        world.memory.publish("alpha", New { queue: "one", ..New::default() }).await;
+        silent_for(&mut stream, Duration::from_hours(12)).await;
+        world.inbox.resume(&world.alex, &alpha, what).await.unwrap();
+        assert!(at_once(&mut stream).await.resync);
+        for claimed in world.take(5).await {
+            world.ack(&claimed, AckResult::Completed).await;
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_comes_back_past_what_waits_is_told_to_look_from_the_beginning() {
+    let world = World::new().await;
+    let alpha = agent("alpha");
+    world.publish().await;
+    world.inbox.pause(&world.alex, &alpha, None).await.unwrap();
+    // It was away when the pause ended.
+    world.inbox.resume(&world.alex, &alpha, None).await.unwrap();
+    let mut stream = open(&world, Some(seq(1))).await;
+    assert!(at_once(&mut stream).await.resync);
+    let mut fresh = open(&world, Some(Seq::ZERO)).await;
+    assert!(!at_once(&mut fresh).await.resync, "who has seen nothing misses nothing");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_ends_with_the_token_and_when_the_process_drains() {
+    let world = World::new().await;
+    let gamma = world.caller("gamma").await;
+    let mut stream = world.inbox.signals(&gamma, None, None).await.unwrap();
+    let start = Instant::now();
+    assert!(stream.next().await.is_none());
+    assert!(start.elapsed() >= MINUTE && start.elapsed() < MINUTE + SECOND);
+    let mut stream = open(&world, None).await;
+    let (ended, ()) = tokio::join!(stream.next(), async {
+        advance(SECOND).await;
+        world.inbox.drain();
+    });
+    assert!(ended.is_none());
+    assert_eq!(world.inbox.signals(&world.alpha, None, None).await.unwrap_err(), InboxError::ShuttingDown);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_belongs_to_a_session_of_the_agents_own() {
+    let world = World::new().await;
+    let opened = world.inbox.subscribe(&world.alpha, Subscribe { last_seen: Seq::ZERO, ..Subscribe::default() }).await.unwrap();
+    let beta = world.caller("beta").await;
+    let refused = world.inbox.signals(&beta, Some(opened.session.clone()), None).await.unwrap_err();
+    assert_eq!(refused, InboxError::NotFound);
+    assert_eq!(world.inbox.signals(&world.alpha, Some(session("none")), None).await.unwrap_err(), InboxError::NotFound);
+    assert!(world.inbox.signals(&world.alex, None, None).await.is_err());
+    advance(MINUTE).await;
+    let mut stream = world.inbox.signals(&world.alpha, Some(opened.session.clone()), Some(seq(0))).await.unwrap();
+    let stored = world.memory.state().sessions[&opened.session].clone();
+    assert!(stored.is_active && stored.heartbeat_at > stored.connected_at);
+    world.inbox.drain();
+    assert!(stream.next().await.is_none());
+    assert!(!world.memory.state().sessions[&opened.session].is_active);
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_streams_are_refused_and_a_closed_one_makes_room() {
+    let world = World::with(|settings| settings.max_waiters_per_agent = 1).await;
+    let stream = open(&world, None).await;
+    assert_eq!(world.inbox.metrics().streams.get(), 1);
+    assert!(matches!(world.inbox.signals(&world.alpha, None, None).await, Err(InboxError::LimitReached(_))));
+    drop(stream);
+    assert_eq!(world.inbox.metrics().streams.get(), 0);
+    open(&world, None).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn fetches_that_follow_a_signal_are_counted_once_for_each() {
+    let world = World::new().await;
+    let mut stream = open(&world, None).await;
+    for _ in 0..2 {
+        world.publish().await;
+        at_once(&mut stream).await;
+        for _ in 0..3 {
+            world.inbox.claim_next(&world.alpha, next(1)).await.unwrap();
+        }
+    }
+    let metrics = world.inbox.metrics();
+    assert_eq!((metrics.signals.get(), metrics.fetches_after_signal.get()), (2, 2));
+    assert_eq!(metrics.signal_latency.get().1.iter().map(|(_, count)| count).sum::<u64>(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_look_loses_no_signal() {
+    let world = World::new().await;
+    let mut stream = open(&world, None).await;
+    world.publish().await;
+    for _ in 0..3 {
+        // Dropped at its first wait.
+        let _ = futures_util::FutureExt::now_or_never(async {
+            tokio::task::yield_now().await;
+            stream.next().await
+        });
+    }
+    at_once(&mut stream).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn subscribing_answers_the_first_known_transport_of_the_agents_wishes() {
+    let world = World::new().await;
+    world.publish().await;
+    for (wishes, transport) in
+        [(vec!["smoke", "websocket", "sse"], "websocket"), (vec!["sse"], "sse"), (vec!["long-poll", "poll"], "long-poll"), (vec![], "poll")]
+    {
+        let transports = wishes.into_iter().map(str::to_owned).collect();
+        let opened = world.inbox.subscribe(&world.alpha, Subscribe { transports, ..Subscribe::default() }).await.unwrap();
+        assert_eq!((opened.transport, opened.head, opened.epoch), (transport, seq(1), epoch()));
+        assert_eq!(world.memory.state().sessions[&opened.session].transport, transport);
+    }
+    let device = Some("x".repeat(129));
+    let refused = world.inbox.subscribe(&world.alpha, Subscribe { device, ..Subscribe::default() }).await.unwrap_err();
+    assert!(matches!(refused, InboxError::Invalid { pointer, .. } if pointer == "/device_id"));
+}
