@@ -159,6 +159,14 @@ impl Drop for LongSnapshot {
     }
 }
 
+/// Before the writer's connection closes: moves everything and empties the log. Connections that close at the same moment may each take another
+/// for the last one, and then none of them does.
+pub(crate) fn finish(connection: &Connection) {
+    if let Err(error) = connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::TRUNCATE) {
+        tracing::debug!(error = %error, "the write-ahead log was not emptied");
+    }
+}
+
 /// Moves what can be moved without waiting for anybody; answers how many frames are left.
 pub(crate) fn checkpoint(connection: &Connection) -> usize {
     match connection.wal_checkpoint_v2(None::<&str>, CheckpointMode::PASSIVE) {

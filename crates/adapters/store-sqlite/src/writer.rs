@@ -9,7 +9,7 @@ use std::time::Instant;
 use domain::StoreError;
 use sync::CommitListener;
 
-use crate::checkpoint::{Checkpoints, checkpoint};
+use crate::checkpoint::{Checkpoints, checkpoint, finish};
 use crate::metrics::StoreMetrics;
 use crate::queue::{Bound, Queue};
 use crate::readers::ReadJob;
@@ -42,6 +42,7 @@ impl Writer {
             self.process(&mut batch);
             self.checkpoints.between_commits(self.tx.connection(), &self.reads);
         }
+        finish(self.tx.connection());
         if let Err(error) = self.tx.close() {
             tracing::warn!(error = %error, "the store did not close cleanly");
         }

@@ -14,6 +14,7 @@ mod consumers;
 mod damage;
 mod full;
 mod identity;
+mod inbox;
 mod listener;
 mod opening;
 mod pages;

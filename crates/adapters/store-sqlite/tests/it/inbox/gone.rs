@@ -1,0 +1,122 @@
+//! Agents that go, and what is old.
+
+use authz::PrincipalKind;
+use domain::StoreError;
+use inbox::{AckState, InboxStore, QueueFilter};
+
+use super::{MINUTE, agent};
+use crate::support::{Fixture, seq};
+
+async fn delete(fixture: &Fixture, name: &'static str) {
+    let tenant = fixture.tenant.clone();
+    let deleted = fixture.admin(move |tx| {
+        let tenant = tenant.clone();
+        Box::pin(async move { tx.delete_principal(&tenant, &agent(name)).await })
+    });
+    assert_eq!(deleted.await, Ok(true));
+}
+
+fn states(fixture: &Fixture, table: &str) -> Vec<i64> {
+    let raw = fixture.raw();
+    let mut statement = raw.prepare(&format!("SELECT state FROM {table}")).unwrap();
+    statement.query_map([], |row| row.get(0)).unwrap().map(Result::unwrap).collect()
+}
+
+#[tokio::test]
+async fn an_agent_that_is_made_again_starts_with_an_empty_inbox() {
+    let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    let (id, _) = fixture.publish_job(&["alpha", "beta"]).await;
+    fixture.finish("alpha", id).await;
+    fixture.publish_job(&["alpha"]).await;
+    let first = fixture.row("alpha").await.unwrap();
+    delete(&fixture, "alpha").await;
+    assert_eq!(fixture.row("alpha").await, None);
+    assert_eq!(fixture.item("alpha", id).await, None);
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    let second = fixture.opened("alpha").await;
+    assert!(second.number > first.number, "a number is never used again");
+    assert_eq!((second.head, fixture.available("alpha", QueueFilter::default(), 9).await.len()), (seq(0), 0));
+    assert_eq!(fixture.item("alpha", id).await, None);
+    assert_eq!(fixture.item("beta", id).await.unwrap().state, AckState::Available, "others keep theirs");
+}
+
+#[tokio::test]
+async fn an_inbox_that_work_opened_after_its_agent_went_is_not_the_next_agents() {
+    let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    delete(&fixture, "alpha").await;
+    let (id, _) = fixture.publish_job(&["alpha"]).await;
+    assert!(fixture.item("alpha", id).await.is_some());
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    assert_eq!(fixture.item("alpha", id).await, None);
+}
+
+#[tokio::test]
+async fn a_deletion_that_is_rolled_back_closes_nothing() {
+    let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    let (id, _) = fixture.publish_job(&["alpha"]).await;
+    let tenant = fixture.tenant.clone();
+    let failed: Result<(), StoreError> = fixture
+        .admin(move |tx| {
+            let tenant = tenant.clone();
+            Box::pin(async move {
+                tx.delete_principal(&tenant, &agent("alpha")).await?;
+                Err(StoreError::Conflict("on purpose"))
+            })
+        })
+        .await;
+    assert!(failed.is_err());
+    assert!(fixture.item("alpha", id).await.is_some());
+}
+
+#[tokio::test]
+async fn items_of_agents_that_are_gone_are_discarded_in_bounded_steps() {
+    let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    for _ in 0..5 {
+        fixture.publish_job(&["alpha", "beta"]).await;
+    }
+    fixture.retire_log().await;
+    assert_eq!(fixture.count("inbox_payloads"), 5);
+    delete(&fixture, "alpha").await;
+    assert_eq!(InboxStore::next_due(&*fixture.store).await, Ok(None));
+    let long_ago = fixture.now().minus(MINUTE * 600);
+    assert!(fixture.prune(long_ago, 2).await);
+    assert_eq!((fixture.count("inbox_items"), states(&fixture, "inbox_ended")), (8, vec![7, 7]));
+    while fixture.prune(long_ago, 2).await {}
+    assert_eq!((fixture.count("inbox_items"), states(&fixture, "inbox_ended")), (5, vec![7; 5]));
+    assert_eq!((fixture.count("inbox_payloads"), fixture.count("inbox_recipients")), (5, 2), "beta still needs the envelopes");
+    fixture.clock.advance(MINUTE);
+    while fixture.prune(fixture.now(), 2).await {}
+    assert_eq!((fixture.count("inbox_ended"), fixture.count("inbox_recipients")), (0, 1), "nothing is left of it");
+    let beta = fixture.available("beta", QueueFilter::default(), 9).await;
+    for item in &beta {
+        fixture.finish("beta", item.facts.event_id).await;
+    }
+    assert_eq!((beta.len(), fixture.count("inbox_payloads")), (5, 0));
+}
+
+#[tokio::test]
+async fn ended_items_go_when_their_making_and_their_end_are_long_past() {
+    let fixture = Fixture::new().await;
+    let (early, _) = fixture.publish_job(&["alpha"]).await;
+    let (lingering, _) = fixture.publish_job(&["alpha"]).await;
+    let (open, _) = fixture.publish_job(&["alpha", "beta"]).await;
+    fixture.finish("alpha", early).await;
+    fixture.finish("beta", open).await;
+    fixture.clock.advance(MINUTE);
+    let boundary = fixture.now();
+    fixture.finish("alpha", lingering).await;
+    let (young, _) = fixture.publish_job(&["alpha"]).await;
+    fixture.finish("alpha", young).await;
+    let there = async |id| fixture.item("alpha", id).await.is_some();
+    while fixture.prune(boundary, 1).await {}
+    assert_eq!((there(early).await, there(lingering).await, there(young).await, there(open).await), (false, true, true, true));
+    assert_eq!(fixture.item("beta", open).await, None);
+    fixture.clock.advance(MINUTE);
+    while fixture.prune(fixture.now(), 1).await {}
+    assert_eq!((there(lingering).await, there(young).await, there(open).await), (false, false, true));
+    assert!(!fixture.prune(fixture.now(), 1).await);
+}
