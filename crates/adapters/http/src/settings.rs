@@ -26,8 +26,8 @@ pub struct Settings {
     /// `http.public_url`: how clients reach this server, such as `https://doorstep.example.net`; without a slash at its end. Without it,
     /// addresses in answers are relative or made from the request's `Host`.
     pub public_url: Option<String>,
-    /// `sync.event_retention`: how long the log keeps events, as clients are told.
-    pub event_retention: Duration,
+    /// `sync.event_retention`: how long the log keeps events, as clients are told; for ever when absent.
+    pub event_retention: Option<Duration>,
     /// `publish.*`: what a publish request may hold.
     pub publish: PublishLimits,
     /// `http.default_page_size`: entries of a listing that names no `limit`.
@@ -52,7 +52,7 @@ impl Default for Settings {
             max_publish_bytes: 16 * 1024 * 1024,
             max_inbox_bytes: 8 * 1024 * 1024,
             public_url: None,
-            event_retention: Duration::from_hours(30 * 24),
+            event_retention: None,
             publish: PublishLimits {
                 max_events: 1_000,
                 max_payload_bytes: 1024 * 1024,

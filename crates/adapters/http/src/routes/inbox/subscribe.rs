@@ -67,7 +67,7 @@ pub(crate) async fn subscribe_session(
         websocket_url: urls.gateway,
         heartbeat_interval_seconds: (lease / HEARTBEATS_PER_LEASE).as_secs().max(1),
         lease_default_seconds: lease.as_secs(),
-        retention_days: state.settings.event_retention.as_secs() / A_DAY,
+        retention_days: state.settings.event_retention.map(|kept| kept.as_secs() / A_DAY),
     })
 }
 

@@ -8,7 +8,7 @@ use authz::{Permission, Principal, PrincipalKind, Resource, Role, Scopes, Tenant
 use bytes::Bytes;
 use domain::{
     Audience, ChannelRef, Clock, Event, EventId, EventOrigin, EventType, IdGenerator, PrincipalId, Publication, Seq, StoreError, SyncEpoch,
-    SystemClock, SystemIds, TenantId, TokenId,
+    SystemClock, SystemIds, TenantId, Timestamp, TokenId,
 };
 use sync::{CommitListener, Head};
 
@@ -83,6 +83,16 @@ impl Memory {
             last_used_at: None,
             revoked_at: None,
         });
+        secret.reveal().to_owned()
+    }
+
+    /// Makes another token of a principal, that expires; answers it.
+    pub(crate) fn principal_until(&self, id: &str, expires_at: Timestamp) -> String {
+        let secret = TokenSecret::generate(PrincipalKind::Agent).unwrap();
+        let mut state = self.state();
+        let first = state.tokens.iter().find(|token| token.principal.as_str() == id).unwrap().clone();
+        let (id, hash, prefix) = (TokenId::new(SystemIds.uuid()), secret.hash(), secret.prefix().to_owned());
+        state.tokens.push(TokenRecord { id, hash, prefix, expires_at: Some(expires_at), ..first });
         secret.reveal().to_owned()
     }
 

@@ -9,6 +9,7 @@ use authz::{Admin, Authorizer, Permission, PrincipalKind, Role};
 use domain::{Clock, IdGenerator, SystemClock, SystemIds};
 use doorstep_http::{Backup, BackupError, HttpMetrics, Listening, NotReady, Readiness, Services, Settings, router, serve};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
+use inbox::{Inbox, InboxParts};
 use intake::{IntakeParts, Publisher, ScheduleBell};
 use protocol::admin::BackupReport;
 use sync::Logs;
@@ -16,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Answer, Memory, Wire};
+use super::{Answer, Inboxes, Memory, Wire};
 
 /// What tests change.
 #[derive(Default)]
@@ -24,12 +25,17 @@ pub(crate) struct Options {
     pub(crate) http: Settings,
     pub(crate) gateway: gateway::Settings,
     pub(crate) agents: agents::Settings,
+    pub(crate) inbox: inbox::Settings,
 }
 
 /// A running server with an owner `sam`, an app `shop` and an agent `alpha`; both of these may read and post in `support`.
 pub(crate) struct World {
     pub(crate) memory: Arc<Memory>,
     pub(crate) gateway: Arc<Gateway>,
+    pub(crate) inbox: Arc<Inbox>,
+    pub(crate) inboxes: Arc<Inboxes>,
+    /// The same routes, without a socket.
+    pub(crate) router: axum::Router,
     pub(crate) address: SocketAddr,
     pub(crate) owner: String,
     pub(crate) app: String,
@@ -104,6 +110,19 @@ impl World {
             metrics: Arc::default(),
             settings: intake::Settings::default(),
         };
+        let inboxes = Inboxes::new(memory.clone());
+        let inbox = Inbox::new(InboxParts {
+            store: inboxes.clone(),
+            transactions: inboxes.clone(),
+            authorizer: authorizer.clone(),
+            identities: memory.clone(),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            tails: inboxes.clone(),
+            metrics: Arc::default(),
+            settings: options.inbox,
+        });
+        inboxes.hang(inbox.bells());
         let (tasks, metrics, shutdown) = (TaskTracker::new(), Arc::new(HttpMetrics::new()), CancellationToken::new());
         let readiness = Arc::new(Switch::default());
         let services = Services {
@@ -111,6 +130,7 @@ impl World {
             publisher: Arc::new(Publisher::new(intake)),
             consumers: Arc::new(ConsumerApi::new(memory.clone(), memory.clone(), authorizer.clone(), feed, options.agents)),
             events: EventReader::new(gateway.clone()),
+            inbox: inbox.clone(),
             gateway: gateway.clone(),
             readiness: readiness.clone(),
             backup: Arc::new(NoBackup),
@@ -125,8 +145,9 @@ impl World {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let address = listener.local_addr().unwrap();
         let listening = Listening { listener, settings: options.http, metrics, tasks: tasks.clone(), shutdown: shutdown.clone() };
-        core.spawn(serve(listening, router(services)));
-        Self { memory, gateway, address, owner, app, agent, readiness, tasks, shutdown, _stop: stop.drop_guard() }
+        let router = router(services);
+        core.spawn(serve(listening, router.clone()));
+        Self { memory, gateway, inbox, inboxes, router, address, owner, app, agent, readiness, tasks, shutdown, _stop: stop.drop_guard() }
     }
 
     pub(crate) async fn wire(&self) -> Wire {
@@ -142,6 +163,11 @@ impl World {
 
     pub(crate) async fn get(&self, token: &str, target: &str) -> Answer {
         self.call("GET", target, &[("authorization", &format!("Bearer {token}"))], b"").await
+    }
+
+    pub(crate) async fn put(&self, token: &str, target: &str, body: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        self.call("PUT", target, &[("authorization", &bearer), ("content-type", "application/json")], body.as_bytes()).await
     }
 
     pub(crate) async fn post(&self, token: &str, target: &str, body: &str) -> Answer {
