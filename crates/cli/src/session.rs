@@ -91,11 +91,14 @@ impl Session {
         let _ = write_line(&self.terminal.err, &format!("doorstep: {text}"));
     }
 
-    /// Says that something was done, unless a program reads the output.
-    pub(crate) fn done(&self, text: &str) {
-        if !self.options.json {
-            self.note(text);
+    /// Says that something was done to something: on standard error, or as a JSON object.
+    pub(crate) fn done(&self, done: &'static str, to: &impl ToString) -> Result<(), Failure> {
+        let to = to.to_string();
+        if self.options.json {
+            return self.json(&std::collections::BTreeMap::from([(done, to)]));
         }
+        self.note(&format!("{done} {to}"));
+        Ok(())
     }
 
     /// Says why the command failed.

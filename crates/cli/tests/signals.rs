@@ -60,7 +60,8 @@ async fn the_first_signal_lets_the_command_finish_and_the_second_kills_it() {
         let (begun, go) = (directory.path().join("begun"), directory.path().join("go"));
         let command = format!("touch {}; while ! test -e {}; do sleep 0.01; done", begun.display(), go.display());
         let running = follow(&http, &command);
-        http.request().await.answer(page(&[1, 2], 2)).await;
+        http.expect("GET /v1/agents/me/consumers/work").await.answer(state(0)).await;
+        http.expect("/events?").await.answer(page(&[1, 2], 2)).await;
         appears(&begun).await;
         std::fs::remove_file(&begun).unwrap();
         signal("TERM");

@@ -100,8 +100,7 @@ pub(crate) async fn space(command: SpaceCommand, session: &Session) -> Result<()
         }
         SpaceCommand::Rm { id } => {
             client.delete_space(&id).await?;
-            session.done(&format!("deleted {id}"));
-            Ok(())
+            session.done("deleted", &id)
         }
     }
 }
@@ -139,8 +138,7 @@ pub(crate) async fn channel(command: ChannelCommand, session: &Session) -> Resul
         }
         ChannelCommand::Rm { channel } => {
             client.delete_channel(&channel).await?;
-            session.done(&format!("deleted {channel}"));
-            Ok(())
+            session.done("deleted", &channel)
         }
     }
 }
@@ -174,8 +172,7 @@ pub(crate) async fn grant(command: GrantCommand, session: &Session) -> Result<()
         }
         GrantCommand::Rm { grant } => {
             client.revoke_grant(grant).await?;
-            session.done(&format!("revoked {grant}"));
-            Ok(())
+            session.done("revoked", &grant)
         }
     }
 }

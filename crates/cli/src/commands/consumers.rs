@@ -46,7 +46,7 @@ pub(crate) async fn run(command: ConsumerCommand, session: &Session) -> Result<(
         ConsumerCommand::Ls { agent } => {
             let agent = &agent;
             let consumers = client.all_pages(|page: PageRequest| async move { client.consumers(agent, &page).await }).await?;
-            session.list(&["CONSUMER", "ACKED", "HEAD", "LAG", "IN FLIGHT", "HOLDER", "UPDATED"], &consumers, |item: &ConsumerItem| {
+            session.list(&["CONSUMER", "ACKED", "HEAD", "LAG", "IN FLIGHT", "LAST HOLDER", "UPDATED"], &consumers, |item: &ConsumerItem| {
                 let ConsumerState { consumer, acked_seq, head_seq, lag, in_flight, holder: held } = &item.state;
                 vec![
                     consumer.to_string(),
@@ -73,7 +73,7 @@ fn show(session: &Session, state: &ConsumerState) -> Result<(), Failure> {
         ("head", state.head_seq.to_string()),
         ("lag", state.lag.to_string()),
         ("in flight", cell(state.in_flight.as_ref())),
-        ("holder", holder(state.holder.as_ref())),
+        ("last holder", holder(state.holder.as_ref())),
     ];
     session.item(state, &members)
 }

@@ -64,6 +64,7 @@ async fn list(arguments: ListArguments, session: &Session) -> Result<(), Failure
         None => last(&client, arguments.last).await?,
     };
     let mut position = after.unwrap_or(Seq::ZERO);
+    header(session)?;
     while left > 0 {
         let limit = u32::try_from(left).unwrap_or(u32::MAX).min(PAGE);
         let page = match client.list_events(after, Some(limit), epoch).await {
@@ -119,12 +120,26 @@ async fn follow(client: &Client, session: &Session, cursor: Seq, sync_epoch: Opt
     }
 }
 
+/// The names of what a line for people has.
+fn header(session: &Session) -> Result<(), Failure> {
+    if session.options.json {
+        return Ok(());
+    }
+    let text = columns(["SEQ", "TIME", "TYPE", "WHERE", "BY", "ABOUT"]);
+    session.line(&session.paint(&text, anstyle::Style::new().bold()))
+}
+
+/// A line whose columns are wide enough for most: it cannot be known what is still to come.
+fn columns([seq, time, event_type, place, actor, about]: [&str; 6]) -> String {
+    format!("{seq:>8}  {time:<20}  {event_type:<24}  {place:<24}  {actor:<16}  {about}")
+}
+
 fn print(session: &Session, raw: &RawValue) -> Result<(), Failure> {
     if session.options.json {
         return session.record(raw.get());
     }
     match EventEnvelope::parse(raw) {
-        Ok(event) => session.line(&table::printable(&for_people(&event))),
+        Ok(event) => session.line(table::printable(&for_people(&event)).trim_end()),
         Err(error) => Err(Failure::Failed(format!("what the server sends is not an event: {error}"))),
     }
 }
@@ -137,7 +152,8 @@ fn for_people(event: &EventEnvelope) -> String {
     };
     let payload = event.payload.as_ref().map(|payload| payload.get()).unwrap_or_default();
     let about = event.summary.clone().unwrap_or_else(|| shortened(payload));
-    format!("{:>8}  {}  {}  {place}  {}  {about}", cell(Some(&event.seq)), when(event.created_at), event.event_type, event.actor.id)
+    let (seq, time, actor) = (cell(Some(&event.seq)), when(event.created_at), event.actor.id.to_string());
+    columns([&seq, &time, event.event_type.as_str(), &place, &actor, &about])
 }
 
 fn shortened(text: &str) -> String {

@@ -129,8 +129,7 @@ pub(crate) async fn principal(command: PrincipalCommand, session: &Session) -> R
         PrincipalCommand::Disable { id } => change(id, PrincipalChange { enabled: Some(false), ..PrincipalChange::default() }).await?,
         PrincipalCommand::Rm { id } => {
             client.delete_principal(&id).await?;
-            session.done(&format!("deleted {id}"));
-            return Ok(());
+            return session.done("deleted", &id);
         }
         PrincipalCommand::Ls => return list(session).await,
     };
@@ -198,8 +197,7 @@ pub(crate) async fn token(command: TokenCommand, session: &Session) -> Result<()
         }
         TokenCommand::Revoke { principal, token_id } => {
             client.revoke_token(&principal, token_id).await?;
-            session.done(&format!("revoked {token_id}"));
-            Ok(())
+            session.done("revoked", &token_id)
         }
     }
 }

@@ -44,8 +44,7 @@ pub(crate) async fn run(command: ScheduledCommand, session: &Session) -> Result<
         }
         ScheduledCommand::Cancel { id } => {
             client.cancel_scheduled(id).await?;
-            session.done(&format!("cancelled {id}"));
-            Ok(())
+            session.done("cancelled", &id)
         }
     }
 }

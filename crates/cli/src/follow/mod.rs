@@ -9,8 +9,9 @@ pub(crate) use watch_link::tell as tell_link;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
-use client::{Backoff, BackoffOptions, Consumer, ConsumerError, ConsumerName, ConsumerOptions, Delivery};
+use client::{Backoff, BackoffOptions, Client, Consumer, ConsumerError, ConsumerName, ConsumerOptions, Delivery, Retry, Seq};
 use futures_util::FutureExt as _;
+use protocol::ProblemCode;
 use tokio::sync::watch;
 
 use crate::duration;
@@ -64,8 +65,16 @@ pub struct FollowArguments {
 /// Follows.
 pub(crate) async fn run(arguments: FollowArguments, session: &Session) -> Result<(), Failure> {
     let client = session.client()?;
-    let builder = client.consumer(ConsumerOptions::new(arguments.consumer.clone()));
-    let consumer = if arguments.poll { builder.poll() } else { builder.connect() };
+    let mut options = ConsumerOptions::new(arguments.consumer.clone());
+    let consumer = if arguments.poll {
+        // What is taken beyond the limit would be missing for whoever polls next.
+        options.poll_limit =
+            arguments.limit.map_or(options.poll_limit, |limit| options.poll_limit.min(u32::try_from(limit).unwrap_or(u32::MAX)));
+        options.poll_after = acked(&client, &arguments.consumer).await?;
+        client.consumer(options).poll()
+    } else {
+        client.consumer(options).connect()
+    };
     let (sender, _) = watch::channel(Urgency::No);
     let stop = Stop::asked_by(&sender);
     let link = consumer.link();
@@ -78,6 +87,16 @@ pub(crate) async fn run(arguments: FollowArguments, session: &Session) -> Result
         () = tell_link(link, session) => Ok(()),
     };
     following.finish(result).await
+}
+
+/// Up to where the consumer has acknowledged. What an earlier run was sent beyond that is asked for at once. `None` for a new consumer, and
+/// where it cannot be known at the moment: following finds that out by itself.
+async fn acked(client: &Client, consumer: &ConsumerName) -> Result<Option<Seq>, Failure> {
+    match client.consumer_state(consumer).await {
+        Ok(state) => Ok(Some(state.acked_seq)),
+        Err(error) if error.retry() == Retry::Never && error.code() != Some(ProblemCode::NotFound) => Err(error.into()),
+        Err(_) => Ok(None),
+    }
 }
 
 /// A run of the command.

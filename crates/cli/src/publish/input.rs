@@ -1,4 +1,4 @@
-//! Events from a file or stream: one JSON object, an array of objects, or one object after the other (JSON lines). Reads one event at a time,
+//! Events from a file or stream: one JSON object, an array of objects, `{"events": […]}`, or one object after the other (JSON lines). Reads one event at a time,
 //! however large the input is, and says where it is broken.
 
 use std::io::{self, BufRead, BufReader, Read};
@@ -51,10 +51,22 @@ pub(crate) fn read_events(input: impl Read, mut each: impl FnMut(Item) -> Contro
         None => Err(InputError::Empty),
         Some(b'[') => {
             source.bump();
-            source.array(&mut each)
+            source.array(&mut each, Around::Nothing)
+        }
+        Some(b'{') if source.begins_batch()? => {
+            source.take_through(b'[')?;
+            source.array(&mut each, Around::Object)
         }
         Some(_) => source.sequence(&mut each),
     }
+}
+
+/// What an array stands in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Around {
+    Nothing,
+    /// A batch, as requests have it.
+    Object,
 }
 
 /// Where an event stands.
@@ -90,8 +102,31 @@ impl<R: Read> Source<R> {
         Ok(count)
     }
 
-    /// The rest of an array, whose bracket is taken, and nothing behind it.
-    fn array(&mut self, each: &mut impl FnMut(Item) -> ControlFlow<()>) -> Result<usize, InputError> {
+    /// Whether here begins `{"events": [`, as a batch is sent. Takes nothing.
+    fn begins_batch(&mut self) -> Result<bool, InputError> {
+        self.peek()?;
+        let mut rest = self.inner.buffer();
+        for token in [&b"{"[..], b"\"events\"", b":", b"["] {
+            rest = rest.trim_ascii_start();
+            let Some(after) = rest.strip_prefix(token) else { return Ok(false) };
+            rest = after;
+        }
+        Ok(true)
+    }
+
+    /// Takes everything up to a byte that is there, and the byte.
+    fn take_through(&mut self, last: u8) -> Result<(), InputError> {
+        while let Some(byte) = self.peek()? {
+            self.bump();
+            if byte == last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rest of an array, whose bracket is taken, and nothing behind it but what closes the object around it.
+    fn array(&mut self, each: &mut impl FnMut(Item) -> ControlFlow<()>, around: Around) -> Result<usize, InputError> {
         let mut count = 0;
         if self.peek_token()? != Some(b']') {
             loop {
@@ -109,6 +144,12 @@ impl<R: Read> Source<R> {
             }
         }
         self.bump();
+        if around == Around::Object {
+            match self.peek_token()? {
+                Some(b'}') => self.bump(),
+                found => return Err(self.unexpected(found, "`}` after the events")),
+            }
+        }
         match self.peek_token()? {
             None => Ok(count),
             found => Err(self.unexpected(found, "the end after the array")),
@@ -270,6 +311,16 @@ mod tests {
         assert_eq!(types("{\"type\":\"a\"}\n{\"type\":\"b\"}"), ["a", "b"]);
         assert_eq!(types("\r\n{\"type\":\"a\"}\r\n\r\n  {\"type\":\"b\"}{\"type\":\"c\"}\r\n"), ["a", "b", "c"]);
         assert!(types("[]").is_empty());
+    }
+
+    #[test]
+    fn a_batch_as_requests_have_it_is_read_too() {
+        assert_eq!(types("{\n \"events\" : [\n{\"type\":\"a\"}, {\"type\":\"b\"}]\n}\n"), ["a", "b"]);
+        assert_eq!(read("{\"events\":[\n{\"type\":\"a\"}]}").unwrap(), [("a".to_owned(), 2)]);
+        assert!(types(r#"{"events":[]}"#).is_empty());
+        for text in [r#"{"events":[]"#, r#"{"events":[],"x":1}"#, r#"{"events":[]} {}"#, r#"{"events":7}"#] {
+            broken(text);
+        }
     }
 
     #[test]

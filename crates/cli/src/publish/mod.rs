@@ -35,7 +35,7 @@ const LINGER: Duration = Duration::from_millis(20);
 /// What `doorstep publish` takes.
 #[derive(Clone, Debug, Args)]
 pub struct PublishArguments {
-    /// One JSON object, an array of objects, or JSON lines. Standard input when absent or `-`.
+    /// One JSON object, an array of objects, {"events": […]}, or JSON lines. Standard input when absent or `-`.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
     /// Print nothing but errors.

@@ -33,10 +33,10 @@ pub(crate) struct OneEvent {
     /// How urgent it is.
     #[arg(long, value_parser = word::<Priority>(), requires = "event_type")]
     priority: Option<Priority>,
-    /// When it is to appear: a time, or +15m.
+    /// When it is to appear: a time as RFC 3339 (2026-07-12T16:22:03Z), or +15m.
     #[arg(long, value_name = "TIME", value_parser = instant, requires = "event_type")]
     at: Option<Timestamp>,
-    /// After when nobody needs to work on it any more: a time, or +2h.
+    /// After when nobody needs to work on it any more: a time as RFC 3339 (2026-07-12T16:22:03Z), or +2h.
     #[arg(long, value_name = "TIME", value_parser = instant, requires = "event_type")]
     expires_at: Option<Timestamp>,
     /// One line about it.

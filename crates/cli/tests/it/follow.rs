@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use testkit::PlayedRequest as Request;
 
-use crate::http::{Http, Request, page, state};
+use crate::http::{Http, page, state};
 use crate::support::{Captured, Closed, EPOCH, Running, start, start_on, within};
 
 /// Plays the server for a follower until it has ended: the pages once, then nothing more. How far was acknowledged, and how it ended.
@@ -21,6 +22,8 @@ async fn serve(http: &mut Http, running: Running, pages: Vec<Value>) -> (u64, cr
                 if request.line.starts_with("POST") {
                     acked = request.body["seq"].as_u64().unwrap();
                     request.answer(state(acked)).await;
+                } else if !request.line.contains("/events?") {
+                    request.problem(404, json!({"code": "not_found"})).await;
                 } else if let Some(page) = pages.next() {
                     request.answer(page).await;
                 } else {
@@ -64,6 +67,18 @@ async fn no_more_are_taken_than_the_limit() {
     let running = follow(&http, &["--limit", "2"]);
     let (acked, ended) = serve(&mut http, running, vec![page(&[1, 2, 3], 3)]).await;
     assert_eq!((ended.code, acked, ended.out.lines().len()), (0, 2, 2));
+}
+
+#[tokio::test]
+async fn what_an_earlier_run_was_sent_is_asked_for_at_once_and_no_more_than_the_limit() {
+    let mut http = Http::bind().await;
+    let running = follow(&http, &["--limit", "2"]);
+    http.expect("GET /v1/agents/me/consumers/work").await.answer(state(5)).await;
+    let first = http.expect("/events?").await;
+    assert_eq!((first.query("after").as_deref(), first.query("limit").as_deref()), (Some("5"), Some("2")));
+    first.answer(page(&[6, 7], 7)).await;
+    let (acked, ended) = serve(&mut http, running, vec![]).await;
+    assert_eq!((ended.code, acked), (0, 7), "{}", ended.err.text());
 }
 
 #[tokio::test]
@@ -151,7 +166,8 @@ async fn missed_events_are_told_and_following_goes_on() {
     let mut http = Http::bind().await;
     let running = follow(&http, &["--limit", "1"]);
     let gone = json!({"code": "resync_required", "reason": "retention", "head_seq": 90, "floor_seq": 60, "sync_epoch": EPOCH});
-    http.request().await.problem(410, gone).await;
+    http.expect("GET /v1/agents/me/consumers/work").await.answer(state(80)).await;
+    http.expect("/events?").await.problem(410, gone).await;
     let (acked, ended) = serve(&mut http, running, vec![page(&[91], 91)]).await;
     assert_eq!((ended.code, acked), (0, 91));
     assert!(ended.err.text().contains("events were missed (retention): delivery goes on after 90"), "{}", ended.err.text());

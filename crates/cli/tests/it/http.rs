@@ -1,6 +1,6 @@
 //! The server that tests play, and what it answers about consumers.
 
-pub(crate) use testkit::{PlayedRequest as Request, PlayedServer as Http};
+pub(crate) use testkit::PlayedServer as Http;
 
 use serde_json::{Value, json};
 

@@ -4,8 +4,9 @@ use std::io::Read;
 use std::sync::mpsc;
 
 use serde_json::{Value, json};
+use testkit::PlayedRequest as Request;
 
-use crate::http::{Http, Request};
+use crate::http::Http;
 use crate::support::{Captured, Closed, Ended, alone, id, start, start_on};
 
 const TWO_LINES: &str = "{\"type\":\"a\",\"channel\":\"s/c\"}\n{\"type\":\"b\",\"channel\":\"s/c\",\"deduplication_key\":\"own\"}\n";

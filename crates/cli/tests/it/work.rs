@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
+use testkit::PlayedRequest as Request;
 
-use crate::http::{Http, Request};
+use crate::http::Http;
 use crate::inbox::subscribed;
 use crate::support::{Ended, Running, id, start, within};
 

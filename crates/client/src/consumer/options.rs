@@ -30,6 +30,9 @@ pub struct ConsumerOptions {
     pub poll_limit: u32,
     /// Polls: how long the server waits for an event. It caps what is above its own maximum.
     pub poll_wait: Duration,
+    /// Polls: the position up to which everything is known to be done with, where it is known. What an earlier process was sent beyond it then
+    /// comes again at once; without it, after `agent.ack_timeout`.
+    pub poll_after: Option<Seq>,
     /// How long [`Consumer::close`](super::Consumer::close) tries to bring acknowledgements to the server.
     pub close_timeout: Duration,
 }
@@ -48,6 +51,7 @@ impl ConsumerOptions {
             drain_spread: Duration::from_secs(3),
             poll_limit: 200,
             poll_wait: Duration::from_secs(30),
+            poll_after: None,
             close_timeout: Duration::from_secs(5),
         }
     }
