@@ -121,7 +121,13 @@ impl Authorizer {
         for _ in 0..2 {
             let (changes, now) = (self.changes.load(Ordering::SeqCst), self.clock.now());
             let session = registered.as_ref().map(|caller| caller.standing.tenant.session());
-            let Some(credential) = self.store.0.credential(&hash).await? else {
+            let read = self.store.0.credential(&hash).await.inspect_err(|_| {
+                // Nothing was learned: whoever asks next must ask the store again.
+                if let Some(known) = &known {
+                    known.caller.standing.outdate();
+                }
+            })?;
+            let Some(credential) = read else {
                 self.refuse(&hash, registered.or(known.map(|known| known.caller)));
                 return Err(AuthenticationError::Unauthenticated);
             };

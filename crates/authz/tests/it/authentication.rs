@@ -216,6 +216,20 @@ async fn a_new_role_is_seen_by_the_next_request() {
 }
 
 #[tokio::test]
+async fn a_new_role_is_seen_also_when_the_first_look_at_it_failed() {
+    let world = World::new().await;
+    world.start_tail().await;
+    let (_, token) = world.principal("ann", PrincipalKind::Person, Role::Operator).await;
+    world.authorizer.authenticate(token.secret.reveal()).await.unwrap();
+    let patch = PrincipalPatch { role: Some(Role::Member), ..PrincipalPatch::default() };
+    world.admin.update_principal(&world.owner, &id("ann"), patch).await.unwrap();
+    world.store.broken.store(true, Ordering::SeqCst);
+    world.authorizer.authenticate(token.secret.reveal()).await.unwrap_err();
+    world.store.broken.store(false, Ordering::SeqCst);
+    assert_eq!(world.authorizer.authenticate(token.secret.reveal()).await.unwrap().role, Role::Member);
+}
+
+#[tokio::test]
 async fn the_memory_of_tokens_is_bounded_and_keeps_what_is_used() {
     let world = World::with_settings(Settings { token_cache_max: 8, max_tokens_per_principal: 1_000, ..Settings::default() }).await;
     world.start_tail().await;

@@ -67,6 +67,10 @@ fn aim() -> impl Strategy<Value = Aim> {
     ]
 }
 
+/// What only agents do, and only for themselves.
+const AGENT_SELF: [&str; 7] =
+    ["agent.events.consume", "inbox.poll", "inbox.claim", "inbox.ack", "inbox.release", "inbox.heartbeat", "stream.subscribe"];
+
 impl Case {
     /// What the principal holds on a path: 0 nothing, 1 read, 2 post, 3 manage.
     fn level(&self, path: &str) -> usize {
@@ -84,23 +88,22 @@ impl Case {
                 SPACES.contains(space) && (inside || self.level(space) > 0)
             }
             Aim::Channel(channel) => CHANNELS.contains(channel) && self.level(channel) > 0,
-            Aim::Principal(_) => self.role != Role::Member && action != Action::AgentEventsConsume,
+            Aim::Principal(_) => self.role != Role::Member && !AGENT_SELF.contains(&action.name()),
         }
     }
 
     fn may(&self, action: Action, aim: &Aim) -> bool {
         match (action.name(), aim) {
+            (name, Aim::Principal(_)) if AGENT_SELF.contains(&name) || name == "presence.set" => true,
             ("me.read", _)
             | ("events.read" | "events.scheduled" | "spaces.read", Aim::Tenant)
             | ("spaces.read", Aim::Space(_) | Aim::Channel(_))
-            | ("events.scheduled" | "agent.events.consume" | "consumers.list" | "principals.read" | "tokens.manage", Aim::Principal(_)) => {
-                true
-            }
+            | ("events.scheduled" | "consumers.list" | "principals.read" | "tokens.manage", Aim::Principal(_)) => true,
             ("grants.read", aim) => !matches!(aim, Aim::Instance),
             ("events.publish", Aim::Tenant) => self.level("") >= 2,
             ("events.publish", Aim::Channel(path)) => self.level(path) >= 2,
             ("consumers.list" | "principals.read" | "principals.manage" | "tokens.manage" | "audit.read", Aim::Tenant)
-            | ("principals.manage", Aim::Principal(_)) => self.role != Role::Member,
+            | ("principals.manage" | "inbox.read" | "inbox.manage", Aim::Principal(_)) => self.role != Role::Member,
             ("spaces.manage" | "grants.manage", Aim::Tenant) => self.level("") == 3,
             ("spaces.manage" | "grants.manage", Aim::Space(path)) | ("grants.manage", Aim::Channel(path)) => self.level(path) == 3,
             ("spaces.manage", Aim::Channel(path)) => self.level(path.split('/').next().unwrap()) == 3,
@@ -114,7 +117,7 @@ impl Case {
             return Err(Denied::NotFound);
         }
         let agent = self.kind == PrincipalKind::Agent;
-        if (action == Action::AgentEventsConsume && !agent) || (action == Action::EventsRead && agent) {
+        if (AGENT_SELF.contains(&action.name()) && !agent) || (action == Action::EventsRead && agent) {
             return Err(Denied::Forbidden(DeniedReason::SubjectKindNotAllowed));
         }
         if action.scope().is_some_and(|scope| !self.scopes.iter().any(|at| Scope::ALL[*at] == scope)) {

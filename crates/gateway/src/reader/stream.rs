@@ -55,6 +55,8 @@ pub struct EventStream {
     page: std::vec::IntoIter<Arc<Event>>,
     in_page: bool,
     resync: Option<Resync>,
+    /// Where a stream begins that named no position: told first, so that who loses the connection before the first event can go on there.
+    begin: Option<Seq>,
     ended: Option<CloseCode>,
     /// When to say that nothing happened.
     heartbeat_at: Instant,
@@ -93,6 +95,7 @@ impl EventStream {
             admission,
             progress,
             resync,
+            begin: start.after.is_none().then_some(cursor),
             _slot: slot,
             _counted: counted,
         })
@@ -109,6 +112,9 @@ impl EventStream {
             if let Some(code) = self.ended.or_else(|| self.lost_standing()) {
                 self.ended = Some(code);
                 break StreamItem::End(code);
+            }
+            if let Some(begin) = self.begin.take() {
+                break StreamItem::Cursor(begin);
             }
             if let Some(resync) = self.resync.take() {
                 self.gateway.metrics.resyncs.increment();

@@ -222,7 +222,12 @@ async fn an_agent_reads_neither_pages_nor_streams() {
 
 async fn stream(world: &World, from: Option<u64>) -> EventStream {
     let caller = world.caller(&world.person_token).await;
-    world.reader.stream(&caller, StreamStart { after: from.map(seq), epoch: None }).await.unwrap()
+    let mut stream = world.reader.stream(&caller, StreamStart { after: from.map(seq), epoch: None }).await.unwrap();
+    if from.is_none() {
+        let begin = stream.next().await;
+        assert!(matches!(begin, StreamItem::Cursor(_)), "{begin:?}");
+    }
+    stream
 }
 
 async fn event(stream: &mut EventStream) -> u64 {
@@ -256,10 +261,12 @@ async fn a_stream_catches_up_and_stays_live() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stream_without_a_position_starts_at_the_head_and_says_when_nothing_happens() {
+async fn a_stream_without_a_position_starts_at_the_head_says_where_that_is_and_when_nothing_happens() {
     let world = World::new();
     world.publish();
-    let mut stream = stream(&world, None).await;
+    let caller = world.caller(&world.person_token).await;
+    let mut stream = world.reader.stream(&caller, StreamStart::default()).await.unwrap();
+    assert!(matches!(stream.next().await, StreamItem::Cursor(at) if at == seq(1)));
     let before = tokio::time::Instant::now();
     assert!(matches!(stream.next().await, StreamItem::Heartbeat));
     assert_eq!(before.elapsed().as_secs(), 30);
