@@ -13,6 +13,8 @@ use crate::{AckState, InboxError, InboxTx, Item, Metrics, Presence, Recipient, R
 pub(crate) struct Kit {
     pub(crate) ids: Arc<dyn IdGenerator>,
     pub(crate) settings: Arc<Settings>,
+    /// Before then nobody could be heard.
+    pub(crate) started_at: Timestamp,
 }
 
 /// What a change did, counted once it is committed.
@@ -27,6 +29,11 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
+    /// Whether somebody came to hold less.
+    pub(crate) const fn has_lapsed(self) -> bool {
+        self.lapsed > 0
+    }
+
     pub(crate) fn count(self, metrics: &Metrics) {
         metrics.lease_expiries.add(self.lapsed);
         metrics.requeued.add(self.requeued);
@@ -52,7 +59,7 @@ impl Tally {
 
 /// What became of one due item.
 pub(crate) enum Due {
-    /// Its lease lapsed, its rest is over or it expired: it was moved.
+    /// Its lease lapsed, its rest is over or it expired: it was moved. Or its lease lasts longer, because the server was away.
     Moved,
     /// Its rest is over, and the caller wants it as it is.
     Kept(Box<Item>),
@@ -112,6 +119,10 @@ impl<'t> Change<'t> {
     /// What time has made of an item. Of retries that are due, `keep` are handed out as they are; the others are left where `leave` says so.
     pub(crate) fn settle(&mut self, mut item: Item, retries: impl Fn(&Item) -> Retry) -> Due {
         let claimed = item.state == AckState::Claimed;
+        if item.due_at().is_some_and(|due| due <= self.now) && item.forgive(self.now, self.kit.started_at) {
+            self.moved(item, None);
+            return Due::Moved;
+        }
         let is_retry = item.state == AckState::RetryScheduled && item.is_claimable(self.now);
         match is_retry.then(|| retries(&item)) {
             Some(Retry::Keep) => return Due::Kept(Box::new(item)),

@@ -8,9 +8,10 @@ use authz::{Action, Caller};
 use domain::EventId;
 
 use crate::change::{Change, Kit, Retry, Tally};
+use crate::handing::lease_of;
 use crate::inbox::Job;
 use crate::terms::{Taken, Terms, fits};
-use crate::{AckState, Claim, Claimed, Inbox, InboxError, InboxTx, Item, ItemOutcome, Recipient};
+use crate::{AckState, Claim, Claimed, Inbox, InboxError, InboxTx, Item, ItemOutcome, LeaseToken, Recipient};
 
 impl Inbox {
     /// Claims items of the calling agent by event id; one outcome for each that was asked for, in that order. A repeat under the same
@@ -25,6 +26,12 @@ impl Inbox {
         self.bells.fetched(&recipient);
         let terms = Terms::new(request.lease, request.session, request.key)?;
         let job = ClaimJob { kit: self.kit.clone(), recipient: recipient.clone(), events: request.events, terms };
+        let (inbox, owner) = (self.shared()?, caller.clone());
+        self.hand(caller, leases, async move { inbox.claim_named(&owner, job).await }).await?.take()
+    }
+
+    async fn claim_named(&self, caller: &Caller, job: ClaimJob) -> Result<Outcomes, InboxError> {
+        let recipient = job.recipient.clone();
         let (taken, refused) = self.run("claim", job).await?;
         self.count_claims(&taken);
         self.parts.metrics.duplicate_claims.add(refused.iter().filter(|(_, _, why)| *why == Refused::AlreadyClaimed).count() as u64);
@@ -34,11 +41,20 @@ impl Inbox {
     }
 }
 
+/// What became of each item that was asked for.
+type Outcomes = Vec<(EventId, ItemOutcome<Claimed>)>;
+
+/// The leases in an answer.
+fn leases(outcomes: &Outcomes) -> Vec<(EventId, LeaseToken)> {
+    let lease = |(_, outcome): &(EventId, ItemOutcome<Claimed>)| match outcome {
+        ItemOutcome::Ok(claimed) => Some(lease_of(claimed)),
+        _ => None,
+    };
+    outcomes.iter().filter_map(lease).collect()
+}
+
 /// Puts the refusals back where they were asked for.
-fn in_order(
-    claimed: Vec<(EventId, ItemOutcome<Claimed>)>,
-    refused: Vec<(usize, EventId, Refused)>,
-) -> Vec<(EventId, ItemOutcome<Claimed>)> {
+fn in_order(claimed: Outcomes, refused: Vec<(usize, EventId, Refused)>) -> Outcomes {
     let mut answer = Vec::with_capacity(claimed.len() + refused.len());
     let (mut claimed, mut refused) = (claimed.into_iter(), refused.into_iter().peekable());
     loop {

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use authz::{Action, Caller};
-use domain::Timestamp;
+use domain::{EventId, Timestamp};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
 use crate::change::{Change, Kit, Retry, Tally};
+use crate::handing::{Handing, lease_of};
 use crate::inbox::Job;
 use crate::terms::{Taken, Terms, fits};
 use crate::wait::{Again, Wait};
-use crate::{Backlog, ClaimNext, ClaimedNext, Inbox, InboxError, InboxTx, Item, LeaseToken, QueueFilter, Recipient, RecipientRow};
+use crate::{Backlog, ClaimNext, Claimed, ClaimedNext, Inbox, InboxError, InboxTx, Item, LeaseToken, QueueFilter, Recipient, RecipientRow};
 
 /// How often one claim reads on when what it read had expired.
 const ROUNDS: usize = 8;
@@ -42,25 +43,26 @@ impl Inbox {
         let mut wait: Option<Wait> = None;
         let mut is_last = false;
         loop {
-            let next = self.run("claim_next", job.clone()).await?;
-            self.count_claims(&next.taken);
-            if !next.taken.items.is_empty() || is_last {
-                return self.answer(caller, &recipient, next).await;
+            let (inbox, owner, job) = (self.shared()?, caller.clone(), job.clone());
+            let next = self.hand(caller, leases, async move { inbox.take_next(&owner, job).await }).await?;
+            let is_empty = next.answer().is_none_or(|next| next.claims.is_empty());
+            if !is_empty || is_last {
+                return self.answer(&recipient, next).await;
             }
             let has_waited = wait.is_some();
             if !has_waited {
                 wait = self.wait(&recipient, request.wait, since).await;
             }
-            let Some(waiting) = wait.as_mut() else { return self.answer(caller, &recipient, next).await };
+            let (Some(waiting), Some(found)) = (wait.as_mut(), next.answer()) else { return self.answer(&recipient, next).await };
             let woken = tokio::select! {
                 biased;
                 () = gone.cancelled() => Again::Drained,
-                woken = self.await_work(caller, &recipient, waiting, &next, has_waited) => woken?,
+                woken = self.await_work(caller, &recipient, waiting, found, has_waited) => woken?,
             };
             match woken {
                 Again::Drained => {
                     self.parts.metrics.long_poll_timeouts.increment();
-                    return self.answer(caller, &recipient, next).await;
+                    return self.answer(&recipient, next).await;
                 }
                 again => is_last = again == Again::Last,
             }
@@ -73,7 +75,7 @@ impl Inbox {
         caller: &Caller,
         recipient: &Recipient,
         wait: &mut Wait,
-        next: &Next,
+        next: &Found,
         has_looked: bool,
     ) -> Result<Again, InboxError> {
         let mut again = if has_looked { None } else { Some(Again::Rung) };
@@ -100,10 +102,21 @@ impl Inbox {
         }
     }
 
-    async fn answer(&self, caller: &Caller, recipient: &Recipient, next: Next) -> Result<ClaimedNext, InboxError> {
-        let claims = self.hand_out(caller, recipient, next.taken.items, next.taken.at).await?;
-        let backlog = self.backlog(recipient, &next.queues, self.parts.clock.now()).await.unwrap_or_default();
-        Ok(ClaimedNext { claims, backlog })
+    /// One attempt, with the envelopes.
+    async fn take_next(&self, caller: &Caller, job: NextJob) -> Result<Found, InboxError> {
+        let recipient = job.recipient.clone();
+        let Next { taken, queues, due } = self.run("claim_next", job).await?;
+        self.count_claims(&taken);
+        let claims = self.hand_out(caller, &recipient, taken.items, taken.at).await?;
+        Ok(Found { claims, queues, due })
+    }
+
+    async fn answer(&self, recipient: &Recipient, next: Handing<Found>) -> Result<ClaimedNext, InboxError> {
+        let backlog = match next.answer() {
+            Some(found) => self.backlog(recipient, &found.queues, self.parts.clock.now()).await,
+            None => None,
+        };
+        Ok(ClaimedNext { claims: next.take()?.claims, backlog: backlog.unwrap_or_default() })
     }
 
     /// What waits; `None` when it cannot be read.
@@ -113,12 +126,23 @@ impl Inbox {
     }
 }
 
-/// What a claim found.
-struct Next {
-    taken: Taken,
+/// What one attempt found.
+struct Found {
+    claims: Vec<Claimed>,
     /// The queues that were looked at, without the paused ones.
     queues: QueueFilter,
     /// A lower bound of when time will next change the inbox.
+    due: Option<Timestamp>,
+}
+
+fn leases(found: &Found) -> Vec<(EventId, LeaseToken)> {
+    found.claims.iter().map(lease_of).collect()
+}
+
+/// The same as the transaction answers it.
+struct Next {
+    taken: Taken,
+    queues: QueueFilter,
     due: Option<Timestamp>,
 }
 

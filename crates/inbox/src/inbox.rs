@@ -1,10 +1,11 @@
 //! The use cases of the inbox as one service: what it works with, and what every use case shares.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use authz::{Action, Authorizer, Caller, Denied, DeniedReason, IdentityStore, PrincipalKind, Target};
 use domain::{Clock, IdGenerator, PrincipalId, Seq, SyncEpoch, Transactions, run_tx};
+use tokio_util::task::TaskTracker;
 
 use crate::bells::Bells;
 use crate::change::Kit;
@@ -47,6 +48,9 @@ pub struct Inbox {
     pub(crate) bells: Arc<Bells>,
     pub(crate) touches: Touches,
     pub(crate) kit: Arc<Kit>,
+    pub(crate) me: Weak<Self>,
+    /// Claims under way, and the giving back of those whose client is gone.
+    pub(crate) tasks: TaskTracker,
 }
 
 /// The part of a use case that runs in a transaction. It may run several times.
@@ -61,8 +65,9 @@ impl Inbox {
     pub fn new(parts: InboxParts) -> Arc<Self> {
         let settings = &parts.settings;
         let bells = Bells::new(settings.max_waiters, settings.max_waiters_per_agent, Arc::clone(&parts.metrics));
-        let kit = Arc::new(Kit { ids: Arc::clone(&parts.ids), settings: Arc::new(settings.clone()) });
-        Arc::new(Self { bells, touches: Touches::default(), kit, parts })
+        let kit = Arc::new(Kit { ids: Arc::clone(&parts.ids), settings: Arc::new(settings.clone()), started_at: parts.clock.now() });
+        let tasks = TaskTracker::new();
+        Arc::new_cyclic(|me| Self { bells, touches: Touches::default(), kit, parts, me: me.clone(), tasks })
     }
 
     /// The bells: whoever tails the log hands committed events to [`Bells::observe`].
@@ -83,6 +88,20 @@ impl Inbox {
     /// Ends every wait and stream at once, and lets no new one begin: the process drains.
     pub fn drain(&self) {
         self.bells.drain();
+    }
+
+    /// Waits until what was begun for clients that are gone is done. To be called after [`Inbox::drain`], when no more calls come.
+    pub async fn finish(&self) {
+        self.tasks.close();
+        self.tasks.wait().await;
+    }
+
+    /// This service, for what outlives a call.
+    ///
+    /// # Errors
+    /// [`InboxError::ShuttingDown`] when nobody else has it any more.
+    pub(crate) fn shared(&self) -> Result<Arc<Self>, InboxError> {
+        self.me.upgrade().ok_or(InboxError::ShuttingDown)
     }
 
     /// The caller's inbox: its head and the identity of the log's history. One look at a fixed number of rows.

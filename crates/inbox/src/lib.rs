@@ -14,6 +14,7 @@ mod claim;
 mod claim_next;
 mod error;
 mod govern;
+mod handing;
 mod heartbeat;
 mod inbox;
 mod item;

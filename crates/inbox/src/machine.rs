@@ -224,6 +224,18 @@ impl Item {
         })
     }
 
+    /// The server was away until `since`: a lease whose worker could not be heard since before then lasts from then for as long as it was given,
+    /// never beyond the attempt's deadline. A restart burns no attempt. Answers whether the lease was extended.
+    pub fn forgive(&mut self, now: Timestamp, since: Timestamp) -> bool {
+        let Some(lease) = self.lease.as_mut().filter(|lease| lease.heartbeat_at < since) else { return false };
+        let until = since.plus(lease.until.since(lease.heartbeat_at)).min(lease.attempt_deadline);
+        let extends = until > now && until > lease.until;
+        if extends {
+            lease.until = until;
+        }
+        extends
+    }
+
     /// What time has made of it by `now`: a lease that lapsed, a retry that is due, an expiry. `None` when nothing is due. The sweeper and a claim
     /// that comes first decide alike, because both ask here.
     pub fn settle(&mut self, now: Timestamp, rules: &Rules) -> Option<Step> {

@@ -57,16 +57,23 @@ impl Sweeper {
     /// Sweeps until nothing more is due; answers how long to wait for what is next.
     async fn sweep_all(&self) -> Duration {
         let settings = self.inbox.settings();
+        let mut more = true;
         for _ in 0..ROUNDS {
             match self.sweep().await {
                 Ok(true) => {}
-                Ok(false) => break,
+                Ok(false) => {
+                    more = false;
+                    break;
+                }
                 Err(error) => {
                     self.inbox.parts.metrics.sweep_errors.increment();
                     tracing::warn!(error = %error, "what is due in inboxes could not be read; it is tried again");
                     return settings.sweep_interval;
                 }
             }
+        }
+        if more {
+            return SHORTEST;
         }
         let now = self.inbox.parts.clock.now();
         match self.inbox.parts.store.next_due().await {
@@ -104,7 +111,9 @@ impl Sweeper {
             Ok((tally, more)) => {
                 tally.count(metrics);
                 self.failing.lock().unwrap_or_else(PoisonError::into_inner).remove(&recipient);
-                self.inbox.bells.make_room(&recipient);
+                if tally.has_lapsed() {
+                    self.inbox.bells.make_room(&recipient);
+                }
                 more
             }
             Err(error) => {

@@ -86,13 +86,19 @@ impl Terms {
         let events: Vec<EventId> = record.claims.iter().map(|(event, _)| *event).collect();
         let found = change.tx.find(change.row.number, &events).await?;
         let lease_key = self.lease_key(change).await?;
-        let held = found.into_iter().zip(&record.claims).filter_map(|(item, (_, generation))| {
-            let item = item.filter(|item| item.state == AckState::Claimed && item.generation == *generation)?;
-            let lapsed = item.due_at().is_none_or(|due| due <= change.now);
+        let mut held = Vec::new();
+        for (item, (_, generation)) in found.into_iter().zip(&record.claims) {
+            let held_still = |item: &Item| item.state == AckState::Claimed && item.generation == *generation;
+            let Some(mut item) = item.filter(held_still) else { continue };
+            if item.due_at().is_none_or(|due| due <= change.now) {
+                if !item.forgive(change.now, change.kit.started_at) {
+                    continue;
+                }
+                change.moved(item.clone(), None);
+            }
             let token = lease_key.token(&change.row.recipient.agent, item.facts.event_id, item.generation);
-            (!lapsed).then_some((item, token))
-        });
-        let held: Vec<_> = held.collect();
+            held.push((item, token));
+        }
         Ok((!held.is_empty()).then_some(held))
     }
 

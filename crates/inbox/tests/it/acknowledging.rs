@@ -255,3 +255,36 @@ async fn an_item_of_nobody_is_not_found() {
         GiveBack { event: claimed.item.facts.event_id, token: claimed.token.reveal().to_owned(), reason: String::new(), rest: None };
     assert_eq!(world.inbox.release(&beta, request).await.unwrap_err(), InboxError::NotFound);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_restart_of_the_server_burns_no_attempt() {
+    let world = World::new().await;
+    let event = world.publish().await;
+    let claimed = world.take_one().await;
+    // Nobody could heartbeat for an hour.
+    advance(Duration::from_hours(1)).await;
+    let world = world.restart().await;
+    world.sweep().await;
+    assert!(world.take(1).await.is_empty(), "the worker still has it");
+    let lease = world.inbox.settings().rules.lease_default;
+    advance(lease - SECOND).await;
+    world.sweep().await;
+    assert_eq!(word(&world.beat(&claimed, None).await), "ok");
+    assert_eq!((world.item(event).counted_attempts, world.inbox.metrics().lease_expiries.get()), (0, 0));
+    advance(lease).await;
+    world.sweep().await;
+    assert_eq!((world.item(event).counted_attempts, world.inbox.metrics().lease_expiries.get()), (1, 1), "once: then it is the worker's");
+    assert_eq!(word(&world.ack(&claimed, AckResult::Completed).await), "lease_lost");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_worker_that_died_with_the_server_loses_the_item_after_one_more_lease() {
+    let world = World::new().await;
+    let event = world.publish().await;
+    world.take_one().await;
+    advance(Duration::from_mins(1)).await;
+    let world = world.restart().await;
+    advance(Duration::from_mins(2)).await;
+    world.sweep().await;
+    assert_ne!(world.state_of(event), AckState::Claimed);
+}

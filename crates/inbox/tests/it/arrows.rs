@@ -144,7 +144,6 @@ fn arrow(from: AckState, happening: Happening, is_due: bool, is_expired: bool, i
         (S::Available, H::Claim) => (!is_expired).then_some(S::Claimed),
         (S::Available, H::Time) => is_expired.then_some(S::Expired),
         (S::Claimed, H::Complete) => Some(S::Acked),
-        (S::Claimed, H::GiveUp) => Some(S::Discarded),
         (S::Claimed, H::Fail | H::ReleaseForLater) => Some(after_attempt(true, S::RetryScheduled)),
         (S::Claimed, H::Release) => Some(after_attempt(true, S::Available)),
         (S::Claimed, H::Snooze | H::Interrupt) => Some(after_attempt(false, S::Available)),
@@ -155,7 +154,9 @@ fn arrow(from: AckState, happening: Happening, is_due: bool, is_expired: bool, i
         (S::RetryScheduled, H::Claim) => (is_due && !is_expired).then_some(S::Claimed),
         (S::RetryScheduled, H::Time) => is_due.then_some(if is_expired { S::Expired } else { S::Available }),
         (S::Available | S::RetryScheduled | S::Claimed, H::Quarantine) => Some(S::Quarantined),
-        (S::Available | S::RetryScheduled | S::Claimed | S::Quarantined | S::DeadLetter, H::Discard) => Some(S::Discarded),
+        (S::Claimed, H::GiveUp) | (S::Available | S::RetryScheduled | S::Claimed | S::Quarantined | S::DeadLetter, H::Discard) => {
+            Some(S::Discarded)
+        }
         (S::Quarantined, H::Unquarantine) | (S::DeadLetter, H::Redrive) => Some(S::Available),
         _ => None,
     }

@@ -1,6 +1,8 @@
 //! Claims: who gets what, in which order, and what a repeat gets.
 
 use std::collections::HashSet;
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use domain::{EventId, Priority, QueueName};
@@ -11,8 +13,8 @@ use tokio::time::advance;
 use crate::memory::{New, recipient};
 use crate::world::{SECOND, World, agent, claim, next, session, word};
 
-fn key(text: &str, request: u8) -> Option<ClaimKey> {
-    Some(ClaimKey { key: text.to_owned(), request_hash: [request; 32] })
+fn key(text: &str, request: u8) -> ClaimKey {
+    ClaimKey { key: text.to_owned(), request_hash: [request; 32] }
 }
 
 fn words<T>(outcomes: &[ItemOutcome<T>]) -> Vec<&'static str> {
@@ -271,7 +273,7 @@ async fn an_answer_is_bounded_in_bytes_and_never_empty_because_of_it() {
 async fn a_repeated_claim_gets_what_is_still_held_and_nothing_else() {
     let world = World::new().await;
     world.publish_many(4).await;
-    let request = ClaimNext { key: key("k", 1), ..next(3) };
+    let request = ClaimNext { key: Some(key("k", 1)), ..next(3) };
     let first = world.inbox.claim_next(&world.alpha, request.clone()).await.unwrap().claims;
     let again = world.inbox.claim_next(&world.alpha, request.clone()).await.unwrap().claims;
     let tokens = |claims: &[inbox::Claimed]| claims.iter().map(|claimed| claimed.token.clone()).collect::<Vec<_>>();
@@ -285,7 +287,7 @@ async fn a_repeated_claim_gets_what_is_still_held_and_nothing_else() {
     assert_eq!(fresh.len(), 1, "nothing is left of it: it claims afresh");
     assert!(!tokens(&first).contains(&fresh[0].token));
     assert_eq!(world.inbox.metrics().claims.get(), 4);
-    let other = ClaimNext { key: key("k", 2), ..next(3) };
+    let other = ClaimNext { key: Some(key("k", 2)), ..next(3) };
     assert_eq!(world.inbox.claim_next(&world.alpha, other).await.unwrap_err(), InboxError::IdempotencyConflict);
 }
 
@@ -293,7 +295,7 @@ async fn a_repeated_claim_gets_what_is_still_held_and_nothing_else() {
 async fn a_repeated_claim_by_name_omits_what_is_not_held_any_more() {
     let world = World::new().await;
     let events = world.publish_many(2).await;
-    let request = Claim { key: key("k", 1), ..claim(&events) };
+    let request = Claim { key: Some(key("k", 1)), ..claim(&events) };
     let first = world.inbox.claim(&world.alpha, request.clone()).await.unwrap();
     let ItemOutcome::Ok(held) = &first[0].1 else { panic!("it was free") };
     world.ack(held, AckResult::Completed).await;
@@ -305,7 +307,7 @@ async fn a_repeated_claim_by_name_omits_what_is_not_held_any_more() {
 async fn a_replay_hands_out_no_lease_that_lapsed() {
     let world = World::new().await;
     let event = world.publish().await;
-    let request = ClaimNext { key: key("k", 1), lease: Some(SECOND), ..next(1) };
+    let request = ClaimNext { key: Some(key("k", 1)), lease: Some(SECOND), ..next(1) };
     let first = world.inbox.claim_next(&world.alpha, request.clone()).await.unwrap().claims;
     advance(SECOND * 60).await;
     let again = world.inbox.claim_next(&world.alpha, request).await.unwrap().claims;
@@ -321,4 +323,31 @@ async fn the_sweeper_is_told_of_every_lease() {
     let claimed = world.take_one().await;
     let row = world.memory.state().rows[&recipient("alpha")].clone();
     assert!(row.next_due.unwrap() <= claimed.item.lease.unwrap().until);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_caller_that_goes_away_before_its_answer_leaves_nothing_claimed() {
+    // However far the call had come.
+    for polls in 1..40 {
+        let world = World::new().await;
+        let event = world.publish().await;
+        let mut call = Box::pin(world.inbox.claim_next(&world.alpha, next(1)));
+        let mut is_answered = false;
+        for _ in 0..polls {
+            is_answered = poll_fn(|context| Poll::Ready(call.as_mut().poll(context).is_ready())).await;
+            if is_answered {
+                break;
+            }
+            tokio::task::yield_now().await;
+        }
+        drop(call);
+        world.inbox.finish().await;
+        let item = world.item(event);
+        if is_answered {
+            assert_eq!(item.state, AckState::Claimed);
+            return;
+        }
+        assert_eq!((item.state, item.counted_attempts), (AckState::Available, 0), "after {polls} polls");
+    }
+    panic!("the call is answered at last");
 }

@@ -1,5 +1,5 @@
 //! The rules of the inbox: the machine against a naive table, the use cases over a store in memory.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
 // The name that every other crate knows it by.
 extern crate doorstep_inbox as inbox;

@@ -88,7 +88,7 @@ impl State {
     }
 
     pub(crate) fn open(&mut self, recipient: &Recipient) -> &mut RecipientRow {
-        let number = RecipientNumber::new(self.rows.len() as i64 + 1);
+        let number = RecipientNumber::new(i64::try_from(self.rows.len()).unwrap() + 1);
         self.rows.entry(recipient.clone()).or_insert_with(|| RecipientRow {
             number,
             recipient: recipient.clone(),
@@ -146,8 +146,9 @@ pub(crate) struct Memory {
     pub(crate) is_deaf: AtomicBool,
     /// Units of this agent fail.
     pub(crate) failing: Mutex<Option<PrincipalId>>,
-    /// How often it is looked before a commit of a unit of this name: lets a test step in.
+    /// Envelopes cannot be read.
     pub(crate) envelopes_fail: AtomicBool,
+    /// Units that were run.
     pub(crate) units: AtomicUsize,
 }
 
@@ -165,6 +166,14 @@ impl Memory {
             envelopes_fail: AtomicBool::new(false),
             units: AtomicUsize::new(0),
         })
+    }
+
+    /// The same rows and the same time, for another process.
+    pub(crate) fn reopened(&self) -> Arc<Self> {
+        let (state, clock, ids) = (self.state(), Arc::clone(&self.clock), Arc::clone(&self.ids));
+        let mut memory = Arc::into_inner(Self::new()).unwrap();
+        (memory.state, memory.clock, memory.ids) = (Mutex::new(state), clock, ids);
+        Arc::new(memory)
     }
 
     /// The committed state.

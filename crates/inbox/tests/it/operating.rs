@@ -166,7 +166,7 @@ async fn a_pause_and_its_end_are_written_down_and_announced_once() {
     for _ in 0..2 {
         assert!(world.inbox.pause(&world.alex, &alpha, None).await.unwrap().paused);
         let state = world.inbox.pause(&world.alex, &alpha, Some(queue.clone())).await.unwrap();
-        assert_eq!(state.paused_queues, [queue.clone()]);
+        assert_eq!(state.paused_queues, std::slice::from_ref(&queue));
     }
     for _ in 0..2 {
         world.inbox.resume(&world.alex, &alpha, Some(queue.clone())).await.unwrap();

@@ -49,7 +49,15 @@ impl World {
     }
 
     pub(crate) async fn with(configure: impl FnOnce(&mut Settings)) -> Self {
-        let (memory, identities) = (Memory::new(), Arc::new(Identities::new()));
+        Self::over(Memory::new(), Arc::new(Identities::new()), configure).await
+    }
+
+    /// The same store under a process that was started anew.
+    pub(crate) async fn restart(&self) -> Self {
+        Self::over(self.memory.reopened(), Arc::clone(&self.identities), |_| {}).await
+    }
+
+    async fn over(memory: Arc<Memory>, identities: Arc<Identities>, configure: impl FnOnce(&mut Settings)) -> Self {
         let identity_store: Arc<dyn IdentityStore> = identities.clone();
         let authorizer = Authorizer::new(identity_store.clone(), memory.clock.clone());
         let mut settings = Settings::default();
@@ -66,7 +74,7 @@ impl World {
             settings,
         });
         memory.bells.set(inbox.bells().clone()).unwrap();
-        memory.edit(|state| state.lease_key = Some(LeaseKey::new([7; 32])));
+        memory.edit(|state| drop(state.lease_key.get_or_insert_with(|| LeaseKey::new([7; 32])).clone()));
         let (alpha, alex) = (
             authorizer.authenticate(identities.secret("alpha")).await.unwrap(),
             authorizer.authenticate(identities.secret("alex")).await.unwrap(),
