@@ -5,9 +5,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use inbox::Claim;
 use protocol::{ClaimRequest, ClaimResponse, ProblemCode};
-use tokio_util::sync::CancellationToken;
 
-use super::persist::Persist;
 use super::unread::Holder;
 use super::{asked, claims};
 use crate::documents::WRITING;
@@ -44,10 +42,6 @@ pub(crate) async fn claim_items(
         events: asked.event_ids,
         session: asked.session_id,
     };
-    let (inbox, tasks) = (state.inbox.clone(), state.tasks.clone());
-    let call = async move {
-        let outcomes = inbox.claim(&caller, claim).await?;
-        Ok::<_, Refusal>(claims::claims(outcomes, Holder { inbox, caller, tasks }))
-    };
-    Ok(Persist::new(call, CancellationToken::new(), state.tasks.clone()).await?.into_response())
+    let outcomes = state.inbox.claim(&caller, claim).await?;
+    Ok(claims::claims(outcomes, Holder::new(&state, caller)).into_response())
 }

@@ -5,9 +5,7 @@ use axum::extract::{Request, State};
 use axum::response::Response;
 use inbox::ClaimNext;
 use protocol::{ClaimNextRequest, ClaimNextResponse, ProblemCode, Seconds};
-use tokio_util::sync::CancellationToken;
 
-use super::persist::Persist;
 use super::poll::limit;
 use super::unread::Holder;
 use super::{asked, claims};
@@ -51,12 +49,6 @@ pub(crate) async fn claim_next(
         wait: asked.wait_seconds.map(Seconds::duration).unwrap_or_default(),
         session: asked.session_id,
     };
-    let (inbox, tasks, gone) = (state.inbox.clone(), state.tasks.clone(), CancellationToken::new());
-    let is_gone = gone.clone();
-    let call = async move {
-        let answer = inbox.claim_next_until(&caller, claim, &is_gone).await?;
-        let holder = Holder { inbox, caller: caller.clone(), tasks };
-        Ok::<_, Refusal>(claims::next(answer, &caller, holder))
-    };
-    Ok(Persist::new(call, gone, state.tasks.clone()).await?.into_response())
+    let answer = state.inbox.claim_next(&caller, claim).await?;
+    Ok(claims::next(answer, Holder::new(&state, caller)).into_response())
 }

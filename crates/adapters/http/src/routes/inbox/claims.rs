@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use authz::Caller;
 use domain::{EventId, Timestamp};
 use inbox::{Attempt, Claimed, ClaimedNext, Item, LeaseToken};
 use protocol::{EnvelopeMembers, envelope_members};
@@ -29,7 +28,7 @@ pub(super) fn claims(outcomes: Vec<(EventId, inbox::ItemOutcome<Claimed>)>, hold
 }
 
 /// The answer of `claimNext`.
-pub(super) fn next(answer: ClaimedNext, caller: &Caller, holder: Holder) -> ClaimsAnswer {
+pub(super) fn next(answer: ClaimedNext, holder: Holder) -> ClaimsAnswer {
     #[derive(Serialize)]
     struct Tail {
         empty: bool,
@@ -38,7 +37,7 @@ pub(super) fn next(answer: ClaimedNext, caller: &Caller, holder: Holder) -> Clai
     }
 
     let ClaimedNext { claims, backlog } = answer;
-    let tail = Tail { empty: claims.is_empty(), backlog: wire::backlog(backlog), recipient: wire::recipient(caller, &caller.principal) };
+    let tail = Tail { empty: claims.is_empty(), backlog: wire::backlog(backlog), recipient: holder.recipient() };
     let mut text = ClaimsText::new(claims.len(), claims.iter().map(envelope_bytes).sum());
     for claimed in claims {
         text.claimed(claimed);

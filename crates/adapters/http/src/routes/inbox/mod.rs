@@ -12,7 +12,6 @@ mod head;
 mod heartbeat;
 mod list_items;
 mod pause;
-mod persist;
 mod poll;
 mod quarantine;
 mod redrive;

@@ -13,14 +13,29 @@ use bytes::Bytes;
 use domain::EventId;
 use http_body::{Frame, SizeHint};
 use inbox::{Inbox, LeaseToken};
+use protocol::RecipientRef;
 use tokio::runtime::Handle;
 use tokio_util::task::TaskTracker;
 
+use super::wire;
+use crate::services::ApiState;
+
 /// Whose claims they are, and who gives them back.
 pub(super) struct Holder {
-    pub(super) inbox: Arc<Inbox>,
-    pub(super) caller: Caller,
-    pub(super) tasks: TaskTracker,
+    inbox: Arc<Inbox>,
+    caller: Caller,
+    tasks: TaskTracker,
+}
+
+impl Holder {
+    pub(super) fn new(state: &ApiState, caller: Caller) -> Self {
+        Self { inbox: Arc::clone(&state.inbox), caller, tasks: state.tasks.clone() }
+    }
+
+    /// Whose inbox it is.
+    pub(super) fn recipient(&self) -> RecipientRef {
+        wire::recipient(&self.caller, &self.caller.principal)
+    }
 }
 
 /// Leases of which the client has not been told. Dropped as they are, they are given back.

@@ -12,7 +12,8 @@ use crate::services::ApiState;
 
 /// The metrics, as Prometheus reads them.
 ///
-/// OpenMetrics text. Public like the health checks: it names no tenant and no principal. Do not let it out where that is too much.
+/// OpenMetrics text. Public like the health checks: it names no principal, and tenants only beside their backlogs. Do not let it out where that is
+/// too much.
 #[utoipa::path(
     get, path = "/metrics", operation_id = "getMetrics", tag = "operation",
     responses((
