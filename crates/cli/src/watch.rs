@@ -60,15 +60,13 @@ async fn ring(signals: &mut client::Signals, session: &Session, lost: &mut bool)
     loop {
         match signals.next().await? {
             Ring::Signal { raw, .. } => return Ok(raw.replace('\n', " ")),
-            Ring::Waiting { cause, .. } => {
-                if !std::mem::replace(lost, true) {
-                    session.note(&format!("not connected: {cause}; trying again"));
-                }
+            Ring::Waiting { cause, .. } if !*lost => {
+                *lost = true;
+                session.note(&format!("not connected: {cause}; trying again"));
             }
-            Ring::Connected => {
-                if std::mem::take(lost) {
-                    session.note("connected again");
-                }
+            Ring::Connected if *lost => {
+                *lost = false;
+                session.note("connected again");
             }
             _ => {}
         }

@@ -1,6 +1,6 @@
 //! What signals do to `doorstep work`. A program of its own: a signal reaches everything in a process.
 
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test fails by panicking")]
 #![expect(dead_code, reason = "not everything that the other tests share is needed here")]
 
 #[path = "it/support.rs"]

@@ -85,7 +85,7 @@ impl Runner {
     pub(super) async fn run(&self, item: &ItemClaim, lease: &KeptLease, halt: &Halt) -> Ran {
         let (out, err) = (Mutex::default(), Mutex::default());
         let ended = match self.spawn(item) {
-            Ok((child, input)) => self.attend(child, input, lease, halt, &out, &err).await,
+            Ok((child, input)) => Box::pin(self.attend(child, input, lease, halt, &out, &err)).await,
             Err(error) => Ended::Broken(error),
         };
         let text = |tail: Mutex<Tail>| tail.into_inner().map(|tail| tail.text()).unwrap_or_default();
@@ -172,7 +172,7 @@ impl Runner {
     /// Reads what the command writes until it has closed the stream.
     async fn listen(&self, stream: Option<impl AsyncRead + Unpin>, tail: &Mutex<Tail>) {
         let Some(mut stream) = stream else { return };
-        let mut bytes = [0; 8_192];
+        let mut bytes = vec![0; 8_192];
         loop {
             let Ok(count @ 1..) = stream.read(&mut bytes).await else { return };
             let read = bytes.get(..count).unwrap_or_default();

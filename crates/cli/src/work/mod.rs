@@ -88,7 +88,7 @@ impl WorkArguments {
             once: self.once,
             idle_timeout: self.idle_timeout,
             device: Label::parse(format!("doorstep work, process {}", std::process::id())).ok(),
-            retry_for: self.retry_for.or(self.ends().then_some(Duration::from_secs(60))),
+            retry_for: self.retry_for.or(self.ends().then_some(Duration::from_mins(1))),
             ..WorkerOptions::default()
         }
     }
@@ -133,7 +133,7 @@ struct Work {
 
 impl Work {
     async fn on(&self, assignment: Arc<Assignment>) -> Verdict {
-        let ran = self.runner.run(&assignment.item, &assignment.lease, &self.halt).await;
+        let ran = Box::pin(self.runner.run(&assignment.item, &assignment.lease, &self.halt)).await;
         self.judge(ran)
     }
 
@@ -192,6 +192,6 @@ impl Halting<'_> {
         self.halt.cut.cancel();
         tokio::time::sleep(self.arguments.grace + LAST_CALLS).await;
         self.stop.abort.cancel();
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }

@@ -53,15 +53,13 @@ impl<'a> Reports<'a> {
         match news {
             WorkerNews::Claimed(item) => _ = self.begun.insert(item.event_id, Instant::now()),
             WorkerNews::Settled(item, settled) => self.settled(item, settled),
-            WorkerNews::Waiting { cause, .. } => {
-                if !std::mem::replace(&mut self.waiting_told, true) {
-                    self.session.note(&format!("nothing can be claimed: {cause}; trying again"));
-                }
+            WorkerNews::Waiting { cause, .. } if !self.waiting_told => {
+                self.waiting_told = true;
+                self.session.note(&format!("nothing can be claimed: {cause}; trying again"));
             }
-            WorkerNews::Connected => {
-                if std::mem::take(&mut self.waiting_told) {
-                    self.session.note("connected again");
-                }
+            WorkerNews::Connected if self.waiting_told => {
+                self.waiting_told = false;
+                self.session.note("connected again");
             }
             _ => {}
         }

@@ -52,7 +52,9 @@ mod tests {
 
     fn tail(pieces: &[&[u8]]) -> String {
         let mut tail = Tail::default();
-        pieces.iter().for_each(|piece| tail.add(piece));
+        for piece in pieces {
+            tail.add(piece);
+        }
         tail.text()
     }
 

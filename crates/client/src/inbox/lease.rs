@@ -230,8 +230,8 @@ mod tests {
         let (_, signs) = kept(&mut leases, start, time(60, 3_600));
         leases.pass(start + Duration::from_millis(59_999));
         assert!(!signs.lost.is_cancelled());
-        assert_eq!(leases.change_at(), Some(start + Duration::from_secs(60)));
-        leases.pass(start + Duration::from_secs(60));
+        assert_eq!(leases.change_at(), Some(start + Duration::from_mins(1)));
+        leases.pass(start + Duration::from_mins(1));
         assert!(signs.lost.is_cancelled() && leases.is_empty());
         assert_eq!(signs.loss.get(), Some(&LeaseLoss::Lapsed));
     }
@@ -244,8 +244,8 @@ mod tests {
         assert_eq!(leases.change_at(), Some(start + Duration::from_secs(110)));
         leases.pass(start + Duration::from_secs(110));
         assert!(signs.deadline_near.is_cancelled() && !signs.lost.is_cancelled());
-        assert_eq!(leases.change_at(), Some(start + Duration::from_secs(120)));
-        leases.pass(start + Duration::from_secs(120));
+        assert_eq!(leases.change_at(), Some(start + Duration::from_mins(2)));
+        leases.pass(start + Duration::from_mins(2));
         assert_eq!(signs.loss.get(), Some(&LeaseLoss::DeadlinePassed));
     }
 
@@ -258,7 +258,7 @@ mod tests {
             let due = leases.due_at().unwrap();
             assert!(due - at >= Duration::from_secs(10), "{:?}", due - at);
             at = due;
-            let left = (start + Duration::from_secs(60)) - at;
+            let left = (start + Duration::from_mins(1)) - at;
             leases.beaten(key, at, Beat::Extended(LeaseTime { lasts: left.min(Duration::from_secs(30)), attempt_ends_in: left }));
         }
     }

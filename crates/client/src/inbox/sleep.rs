@@ -47,7 +47,7 @@ mod tests {
         let now = Instant::now();
         let mut watch = SleepWatch::start();
         assert!(!watch.has_slept(now + Duration::from_millis(10)));
-        watch.wall -= Duration::from_secs(60);
+        watch.wall -= Duration::from_mins(1);
         assert!(watch.has_slept(now + Duration::from_millis(20)));
         assert!(!watch.has_slept(now + Duration::from_millis(30)), "once");
     }
@@ -55,7 +55,7 @@ mod tests {
     #[test]
     fn a_wall_clock_that_was_set_back_is_no_sleep() {
         let mut watch = SleepWatch::start();
-        watch.wall += Duration::from_secs(3_600);
+        watch.wall += Duration::from_hours(1);
         assert!(!watch.has_slept(Instant::now()));
     }
 }

@@ -171,7 +171,7 @@ pub(crate) async fn run(command: InboxCommand, session: &Session) -> Result<(), 
             let policy = InboxPolicy { max_in_flight, concurrency };
             let changes = reset || policy != InboxPolicy::default();
             let policy = if changes { client.set_inbox_policy(&agent, &policy).await? } else { client.inbox_policy(&agent).await? };
-            operate::policy(&policy, session)
+            operate::policy(policy, session)
         }
         InboxCommand::Claim(arguments) => hold::claim(client, arguments, session).await,
         InboxCommand::Heartbeat { held, lease } => hold::heartbeat(client, held, lease, session).await,

@@ -74,7 +74,7 @@ pub(in crate::commands) fn state(state: &InboxState, session: &Session) -> Resul
 }
 
 /// Prints what operators have decided about an inbox.
-pub(super) fn policy(policy: &InboxPolicy, session: &Session) -> Result<(), Failure> {
+pub(super) fn policy(policy: InboxPolicy, session: &Session) -> Result<(), Failure> {
     let most = policy.max_in_flight.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
-    session.item(policy, &[("most at once", most), ("concurrency", cell(policy.concurrency.as_ref()))])
+    session.item(&policy, &[("most at once", most), ("concurrency", cell(policy.concurrency.as_ref()))])
 }
