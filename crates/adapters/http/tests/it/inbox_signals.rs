@@ -14,7 +14,7 @@ struct Signals {
 impl Signals {
     async fn open(world: &World, headers: &[(&str, &str)]) -> Self {
         let body = json!({"supported_transports": ["sse"]}).to_string();
-        let url = world.post(&world.agent, "/v1/agent-sessions/subscribe", &body).await.expect(200)["sse_url"].as_str().unwrap().to_owned();
+        let url = world.post(&world.agent, "/v1/agent-sessions/subscribe", &body).await.expect(201)["sse_url"].as_str().unwrap().to_owned();
         Self::follow(world, &world.agent, &url, headers).await
     }
 
@@ -109,7 +109,7 @@ async fn a_stream_ends_with_its_callers_standing_and_with_the_process() {
     assert_eq!(signals.next().await, None);
 
     let world = World::new().await;
-    let url = world.post(&world.agent, "/v1/agent-sessions/subscribe", "{}").await.expect(200)["sse_url"].as_str().unwrap().to_owned();
+    let url = world.post(&world.agent, "/v1/agent-sessions/subscribe", "{}").await.expect(201)["sse_url"].as_str().unwrap().to_owned();
     let brief = world.memory.principal_until("alpha", domain::Clock::now(&domain::SystemClock::new()).plus(Duration::from_millis(400)));
     let mut signals = Signals::follow(&world, &brief, &url, &[]).await;
     assert_eq!(signals.next().await, None, "a token that expires ends what was opened with it");

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use domain::{EventId, Timestamp};
+use domain::{DeduplicationKey, EventId, Timestamp};
 use inbox::{Attempt, Claimed, ClaimedNext, Item, LeaseToken};
 use protocol::{EnvelopeMembers, envelope_members};
 use serde::Serialize;
@@ -92,7 +92,7 @@ impl ClaimsText {
         self.optional_text(br#","summary":"#, Some(&facts.summary));
         let (queue, priority) = (&facts.queue, wire::priority(facts.priority).as_str());
         let _ = write!(self.out, r#","queue":"{queue}","priority":"{priority}""#);
-        self.optional_text(br#","deduplication_key":"#, facts.deduplication_key.as_ref().map(|key| key.as_str()));
+        self.optional_text(br#","deduplication_key":"#, facts.deduplication_key.as_ref().map(DeduplicationKey::as_str));
         let (state, attempts, most) = (wire::ack_state(item.state), item.delivery_attempts, facts.max_attempts);
         let _ = write!(self.out, r#","ack_state":"{state}","delivery_attempts":{attempts},"max_attempts":{most}"#);
         let _ = write!(self.out, r#","lease_token":"{}""#, token.reveal());
@@ -124,11 +124,9 @@ impl ClaimsText {
     }
 
     fn history(&mut self, history: &[Attempt]) {
-        if !history.is_empty() {
-            self.out.extend_from_slice(br#","prior_attempts":"#);
-            let attempts: Vec<_> = history.iter().map(wire::attempt).collect();
-            let _ = serde_json::to_writer(&mut self.out, &attempts);
-        }
+        self.out.extend_from_slice(br#","prior_attempts":"#);
+        let attempts: Vec<_> = history.iter().map(wire::attempt).collect();
+        let _ = serde_json::to_writer(&mut self.out, &attempts);
     }
 
     fn envelope(&mut self, members: &EnvelopeMembers<'_>) {
@@ -224,7 +222,7 @@ mod tests {
             });
         }
         let token = LeaseKey::new([7; 32]).token(&agent, event_id, item.next_generation());
-        item.claim(at(10), Duration::from_secs(120), token.hash(), None, &Rules::default()).unwrap();
+        item.claim(at(10), Duration::from_mins(2), token.hash(), None, &Rules::default()).unwrap();
         let (actor, payload) = (Actor::server(), RawValue::from_string(payload.to_owned()).unwrap());
         let (correlation, payload_ref) =
             ([("room".to_owned(), text.to_owned())].into(), PayloadRef { kind: text.to_owned(), id: "1".to_owned() });
@@ -255,10 +253,10 @@ mod tests {
         assert_eq!(first.payload.as_ref().unwrap().get(), payload);
         assert_eq!(first.lease_token.as_ref().unwrap().expose(), full.token.reveal());
         assert_eq!((first.lease_expires_in_ms, first.max_attempts), (Some(119_999), Some(5)));
-        assert_eq!(first.prior_attempts[0].output.as_ref().unwrap().get(), r#"{ "a": [1] }"#);
+        assert_eq!(first.prior_attempts.as_ref().unwrap()[0].output.as_ref().unwrap().get(), r#"{ "a": [1] }"#);
         assert_eq!(first.correlation.as_ref().unwrap().get("room"), first.kind.as_deref());
         assert_eq!((second.event_id, second.outcome.known(), second.lease_token.clone()), (lost, Some(ItemOutcome::AlreadyClaimed), None));
-        assert!(third.payload.is_none() && third.kind.is_none() && third.prior_attempts.is_empty() && third.expires_at_utc.is_none());
+        assert!(third.payload.is_none() && third.kind.is_none() && third.prior_attempts.as_ref().unwrap().is_empty() && third.expires_at_utc.is_none());
         assert!(fourth.payload.is_none() && fourth.payload_ref.is_none() && fourth.kind.is_some());
     }
 

@@ -20,22 +20,22 @@ pub(super) struct Live {
 }
 
 enum Stage {
-    Opening(SignalStream),
+    Opening(Next),
     Running(Next),
     Ended,
 }
 
 impl Live {
     /// A stream of which nothing was sent yet; silent, it says every `heartbeat` that it is alive.
-    pub(super) const fn begin(stream: SignalStream, heartbeat: Duration) -> Self {
-        Self { stage: Stage::Opening(stream), heartbeat }
+    pub(super) fn begin(stream: SignalStream, heartbeat: Duration) -> Self {
+        Self { stage: Stage::Opening(following(stream)), heartbeat }
     }
 
     /// The next piece of text, and what is left; nothing once the caller may not be told any more.
     pub(super) async fn next(self) -> Option<(Result<Bytes, Infallible>, Self)> {
         let heartbeat = self.heartbeat;
         let (text, stage) = match self.stage {
-            Stage::Opening(stream) => (Bytes::from_static(OPENING), Stage::Running(following(stream))),
+            Stage::Opening(next) => (Bytes::from_static(OPENING), Stage::Running(next)),
             Stage::Running(mut next) => match tokio::time::timeout(heartbeat, &mut next).await {
                 Err(_) => (Bytes::from_static(HEARTBEAT), Stage::Running(next)),
                 Ok((Some(signal), stream)) => (event(signal), Stage::Running(following(stream))),

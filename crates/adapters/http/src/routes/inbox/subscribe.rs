@@ -2,7 +2,7 @@
 
 use authz::Action;
 use axum::extract::{Request, State};
-use axum::http::HeaderMap;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::Response;
 use domain::AgentSessionId;
 use inbox::Subscribe;
@@ -32,7 +32,7 @@ const A_DAY: u64 = 24 * 60 * 60;
 #[utoipa::path(
     post, path = "/v1/agent-sessions/subscribe", operation_id = "subscribeSession", tag = "inbox",
     request_body(content = SubscribeRequest, description = "What the agent has and has seen."),
-    responses((status = 200, description = "The session, and how to be told.", body = SessionSubscribed)),
+    responses((status = 201, description = "The session, and how to be told.", body = SessionSubscribed)),
     extensions(
         ("x-action" = json!(Action::StreamSubscribe.name())),
         ("x-problem-codes" = json!([[protocol::ProblemCode::NotFound].as_slice(), &WRITING].concat())),
@@ -55,20 +55,23 @@ pub(crate) async fn subscribe_session(
     let subscribed = state.inbox.subscribe(&caller, subscribe).await?;
     let urls = Urls::of(&state.settings, &parts.headers, &subscribed.session);
     let lease = state.inbox.settings().rules.lease_default;
-    reply::ok(&SessionSubscribed {
-        session_id: subscribed.session,
-        recipient: wire::recipient(&caller, &caller.principal),
-        current_head_seq: subscribed.head,
-        sync_epoch: subscribed.epoch,
-        recommended_transport: Transport::from_word(subscribed.transport)
-            .map_or_else(|| Open::Other(subscribed.transport.to_owned()), Open::Known),
-        poll_after_cursor_url: urls.poll,
-        sse_url: urls.stream,
-        websocket_url: urls.gateway,
-        heartbeat_interval_seconds: (lease / HEARTBEATS_PER_LEASE).as_secs().max(1),
-        lease_default_seconds: lease.as_secs(),
-        retention_days: state.settings.event_retention.map(|kept| kept.as_secs() / A_DAY),
-    })
+    reply::json(
+        StatusCode::CREATED,
+        &SessionSubscribed {
+            session_id: subscribed.session,
+            recipient: wire::recipient(&caller, &caller.principal),
+            current_head_seq: subscribed.head,
+            sync_epoch: subscribed.epoch,
+            recommended_transport: Transport::from_word(subscribed.transport)
+                .map_or_else(|| Open::Other(subscribed.transport.to_owned()), Open::Known),
+            poll_after_cursor_url: urls.poll,
+            sse_url: urls.stream,
+            websocket_url: urls.gateway,
+            heartbeat_interval_seconds: (lease / HEARTBEATS_PER_LEASE).as_secs().max(1),
+            lease_default_seconds: lease.as_secs(),
+            retention_days: state.settings.event_retention.map(|kept| kept.as_secs() / A_DAY),
+        },
+    )
 }
 
 /// Where the session's agent finds this server.
