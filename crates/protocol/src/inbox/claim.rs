@@ -164,9 +164,10 @@ pub struct ItemClaim {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = schema::Timestamp)]
     pub expires_at_utc: Option<Timestamp>,
-    /// Ended attempts, oldest first. Absent when there is none.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub prior_attempts: Vec<ItemAttempt>,
+    /// Ended attempts, oldest first; present when it was claimed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Vec<ItemAttempt>)]
+    pub prior_attempts: Option<Vec<ItemAttempt>>,
     /// References by which a receiver finds what belongs together. Absent where there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Correlation)]

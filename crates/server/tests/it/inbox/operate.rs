@@ -124,15 +124,11 @@ async fn the_inbox_survives_backup_and_restore_with_a_new_epoch() {
     let after = give(&world.cast, json!({})).await;
     let epoch = poll(&world.cast.alpha, json!({"after_seq": 0})).await["sync_epoch"].clone();
     let options = world.server.kill();
-    let restored = std::process::Command::new(env!("CARGO_BIN_EXE_doorstep"))
-        .args(["restore", "--data-dir"])
-        .arg(&options.data)
-        .arg(&backup)
-        .args(["--force"])
-        .output()
-        .unwrap();
+    let fresh = world.directory.path().join("restored");
+    let mut restore = std::process::Command::new(env!("CARGO_BIN_EXE_doorstep"));
+    let restored = restore.arg("restore").arg(&backup).arg("--data-dir").arg(&fresh).output().unwrap();
     assert!(restored.status.success(), "{restored:?}");
-    let world = World::on(testkit::ServerProcess::start(options), world.cast, world.directory);
+    let world = World::on(testkit::ServerProcess::start(testkit::ServerOptions { data: fresh, ..options }), world.cast, world.directory);
     let alpha = &world.cast.alpha;
     let body = json!({"after_seq": 1, "sync_epoch": epoch});
     alpha.post("/v1/inbox/poll-after-cursor", &body).await.expect_problem(410, "resync_required");
