@@ -55,11 +55,17 @@ pub enum Action {
     InboxRead,
     /// Redrive, discard, put aside, pause: operators.
     InboxManage,
+    /// Have the server ring an agent's hooks: the agent itself, and operators.
+    HooksManage,
+    /// Register a callback for one's own inbox.
+    CallbackRegister,
+    /// Give a callback of one's own another key.
+    CallbackRotate,
 }
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 28] = [
         Self::EventsPublish,
         Self::EventsRead,
         Self::EventsScheduled,
@@ -85,6 +91,9 @@ impl Action {
         Self::PresenceSet,
         Self::InboxRead,
         Self::InboxManage,
+        Self::HooksManage,
+        Self::CallbackRegister,
+        Self::CallbackRotate,
     ];
 
     /// The registered name.
@@ -115,10 +124,14 @@ impl Action {
             Self::PresenceSet => "presence.set",
             Self::InboxRead => "inbox.read",
             Self::InboxManage => "inbox.manage",
+            Self::HooksManage => "hooks.manage",
+            Self::CallbackRegister => "callback.register",
+            Self::CallbackRotate => "callback.rotate",
         }
     }
 
-    /// The scope a token needs for it; none for what every token may.
+    /// The scope a token needs for it, aimed at its own principal; none for what every token may. What is done to another principal needs
+    /// [`Action::scope_on_others`].
     pub const fn scope(self) -> Option<Scope> {
         match self {
             Self::EventsPublish | Self::EventsScheduled => Some(Scope::Publish),
@@ -132,7 +145,18 @@ impl Action {
             Self::InboxRelease => Some(Scope::InboxRelease),
             Self::InboxHeartbeat => Some(Scope::InboxHeartbeat),
             Self::StreamSubscribe => Some(Scope::StreamSubscribe),
+            Self::HooksManage => Some(Scope::HooksManage),
+            Self::CallbackRegister => Some(Scope::CallbackRegister),
+            Self::CallbackRotate => Some(Scope::CallbackRotate),
             _ => Some(Scope::Admin),
+        }
+    }
+
+    /// The scope a token needs to do it to another principal: what agents do for themselves is administration when operators do it.
+    pub const fn scope_on_others(self) -> Option<Scope> {
+        match self {
+            Self::HooksManage => Some(Scope::Admin),
+            _ => self.scope(),
         }
     }
 }
@@ -162,11 +186,17 @@ pub enum Scope {
     InboxHeartbeat,
     /// Open sessions and streams of signals.
     StreamSubscribe,
+    /// Manage one's own hooks (seed 002).
+    HooksManage,
+    /// Register callbacks (this and the next are seed 000's).
+    CallbackRegister,
+    /// Rotate the keys of callbacks.
+    CallbackRotate,
 }
 
 impl Scope {
     /// Every scope.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 14] = [
         Self::Publish,
         Self::Read,
         Self::Consume,
@@ -178,11 +208,23 @@ impl Scope {
         Self::InboxRelease,
         Self::InboxHeartbeat,
         Self::StreamSubscribe,
+        Self::HooksManage,
+        Self::CallbackRegister,
+        Self::CallbackRotate,
     ];
 
-    /// What only agents' tokens can have: the scopes of their own inbox.
-    pub const INBOX: [Self; 6] =
-        [Self::InboxPoll, Self::InboxClaim, Self::InboxAck, Self::InboxRelease, Self::InboxHeartbeat, Self::StreamSubscribe];
+    /// What only agents' tokens can have: the scopes of their own inbox, and of what is rung for it.
+    pub const AGENT: [Self; 9] = [
+        Self::InboxPoll,
+        Self::InboxClaim,
+        Self::InboxAck,
+        Self::InboxRelease,
+        Self::InboxHeartbeat,
+        Self::StreamSubscribe,
+        Self::HooksManage,
+        Self::CallbackRegister,
+        Self::CallbackRotate,
+    ];
 
     /// The wire word.
     pub const fn as_str(self) -> &'static str {
@@ -198,6 +240,9 @@ impl Scope {
             Self::InboxRelease => "inbox.release",
             Self::InboxHeartbeat => "inbox.heartbeat",
             Self::StreamSubscribe => "stream.subscribe",
+            Self::HooksManage => "hooks.manage",
+            Self::CallbackRegister => "callback.register",
+            Self::CallbackRotate => "callback.rotate",
         }
     }
 

@@ -28,7 +28,9 @@ pub(crate) fn rule(subject: Subject<'_>, view: &RightsView, action: Action, targ
     if !suits(action, subject.kind) {
         return Err(Denied::Forbidden(DeniedReason::SubjectKindNotAllowed));
     }
-    if action.scope().is_some_and(|scope| !subject.scopes.contains(scope)) {
+    let is_on_other = matches!(target, Target::Principal(principal) if principal != subject.principal);
+    let scope = if is_on_other { action.scope_on_others() } else { action.scope() };
+    if scope.is_some_and(|scope| !subject.scopes.contains(scope)) {
         return Err(Denied::Forbidden(DeniedReason::ScopeMissing));
     }
     if permits(subject, view, action, target) { Ok(()) } else { Err(MISSING) }
@@ -57,6 +59,8 @@ fn is_agent_self(action: Action) -> bool {
             | Action::InboxRelease
             | Action::InboxHeartbeat
             | Action::StreamSubscribe
+            | Action::CallbackRegister
+            | Action::CallbackRotate
     )
 }
 
@@ -79,7 +83,7 @@ fn permits(subject: Subject<'_>, view: &RightsView, action: Action, target: Targ
         | (A::EventsScheduled | A::ConsumersList | A::PrincipalsRead | A::TokensManage | A::GrantsRead, T::Principal(_)) => true,
         (action, T::Principal(_)) if is_agent_self(action) => true,
         // Whoever sees the principal is the principal itself or administers it.
-        (A::PresenceSet, T::Principal(_)) => true,
+        (A::PresenceSet | A::HooksManage, T::Principal(_)) => true,
         (A::EventsPublish, T::Tenant) => view.everywhere() >= Some(Permission::Post),
         (A::EventsPublish, T::Channel(channel)) => view.channel(channel) >= Some(Permission::Post),
         (A::ConsumersList | A::PrincipalsRead | A::PrincipalsManage | A::TokensManage | A::AuditRead, T::Tenant)

@@ -40,7 +40,7 @@ impl Scopes {
     /// Every scope that tokens of this kind of principal can have.
     pub fn of_kind(kind: PrincipalKind) -> Self {
         let reading = if kind == PrincipalKind::Agent { [Scope::Consume, Scope::Admin] } else { [Scope::Read, Scope::Admin] };
-        let own: &[Scope] = if kind == PrincipalKind::Agent { &Scope::INBOX } else { &[Scope::Instance] };
+        let own: &[Scope] = if kind == PrincipalKind::Agent { &Scope::AGENT } else { &[Scope::Instance] };
         std::iter::once(Scope::Publish).chain(reading).chain(own.iter().copied()).collect()
     }
 

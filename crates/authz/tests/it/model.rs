@@ -45,7 +45,8 @@ enum Aim {
 }
 
 fn case() -> impl Strategy<Value = Case> {
-    let scopes = prop_oneof![3 => Just((0..5).collect::<BTreeSet<_>>()), 1 => prop::collection::btree_set(0_usize..5, 0..5)];
+    let all = Scope::ALL.len();
+    let scopes = prop_oneof![3 => Just((0..all).collect::<BTreeSet<_>>()), 1 => prop::collection::btree_set(0..all, 0..all)];
     let grants = prop::collection::vec((prop::sample::select(&RESOURCES[..]), prop::sample::select(&PERMISSIONS[..])), 0..5);
     let role = prop_oneof![4 => Just(Role::Member), 1 => prop::sample::select(&ROLES[..])];
     (prop::sample::select(&KINDS[..]), role, scopes, grants, any::<bool>()).prop_map(|(kind, role, scopes, grants, in_default)| Case {
@@ -68,8 +69,17 @@ fn aim() -> impl Strategy<Value = Aim> {
 }
 
 /// What only agents do, and only for themselves.
-const AGENT_SELF: [&str; 7] =
-    ["agent.events.consume", "inbox.poll", "inbox.claim", "inbox.ack", "inbox.release", "inbox.heartbeat", "stream.subscribe"];
+const AGENT_SELF: [&str; 9] = [
+    "agent.events.consume",
+    "inbox.poll",
+    "inbox.claim",
+    "inbox.ack",
+    "inbox.release",
+    "inbox.heartbeat",
+    "stream.subscribe",
+    "callback.register",
+    "callback.rotate",
+];
 
 impl Case {
     /// What the principal holds on a path: 0 nothing, 1 read, 2 post, 3 manage.
@@ -94,7 +104,7 @@ impl Case {
 
     fn may(&self, action: Action, aim: &Aim) -> bool {
         match (action.name(), aim) {
-            (name, Aim::Principal(_)) if AGENT_SELF.contains(&name) || name == "presence.set" => true,
+            (name, Aim::Principal(_)) if AGENT_SELF.contains(&name) || ["presence.set", "hooks.manage"].contains(&name) => true,
             ("me.read", _)
             | ("events.read" | "events.scheduled" | "spaces.read", Aim::Tenant)
             | ("spaces.read", Aim::Space(_) | Aim::Channel(_))
@@ -120,7 +130,11 @@ impl Case {
         if (AGENT_SELF.contains(&action.name()) && !agent) || (action == Action::EventsRead && agent) {
             return Err(Denied::Forbidden(DeniedReason::SubjectKindNotAllowed));
         }
-        if action.scope().is_some_and(|scope| !self.scopes.iter().any(|at| Scope::ALL[*at] == scope)) {
+        let needed = match (action.name(), aim) {
+            ("hooks.manage", Aim::Principal("other")) => Some(Scope::Admin),
+            _ => action.scope(),
+        };
+        if needed.is_some_and(|scope| !self.scopes.iter().any(|at| Scope::ALL[*at] == scope)) {
             return Err(Denied::Forbidden(DeniedReason::ScopeMissing));
         }
         if self.may(action, aim) { Ok(()) } else { Err(MISSING) }
