@@ -54,9 +54,10 @@ fn is_plain(bytes: &[u8], max_depth: usize) -> bool {
     // In pieces that a byte can count.
     let opening = |piece: &[u8]| usize::from(piece.iter().map(|byte| u8::from(matches!(byte, b'{' | b'['))).sum::<u8>());
     let following = bytes.get(1..).unwrap_or_default();
+    let escapes_unit = |byte: u8, next: u8| byte == b'\\' && next == b'u';
     bytes.chunks(128).map(opening).sum::<usize>() <= max_depth
-        && !bytes.iter().fold(false, |any, byte| any | (*byte == 0))
-        && !bytes.iter().zip(following).fold(false, |any, (byte, next)| any | (*byte == b'\\' && *next == b'u'))
+        && !bytes.contains(&0)
+        && !bytes.iter().zip(following).fold(false, |any, (byte, next)| any | escapes_unit(*byte, *next))
 }
 
 /// The length of the escape sequence that `rest` begins with.
