@@ -22,6 +22,9 @@ pub enum JsonTextError {
 /// The first fault found.
 pub fn check_json_text(text: &str, max_depth: usize) -> Result<(), JsonTextError> {
     let bytes = text.as_bytes();
+    if is_plain(bytes, max_depth) {
+        return Ok(());
+    }
     let (mut at, mut depth, mut in_string) = (0, 0_usize, false);
     while let Some(&byte) = bytes.get(at) {
         match byte {
@@ -43,6 +46,18 @@ pub fn check_json_text(text: &str, max_depth: usize) -> Result<(), JsonTextError
         at += 1;
     }
     Ok(())
+}
+
+/// Clears most texts without reading them in order: no NUL, no `\u`, too few braces and brackets to nest too deeply. Each look is one that the
+/// compiler makes wide.
+fn is_plain(bytes: &[u8], max_depth: usize) -> bool {
+    // In pieces that a byte can count.
+    let opening = |piece: &[u8]| usize::from(piece.iter().map(|byte| u8::from(matches!(byte, b'{' | b'['))).sum::<u8>());
+    let following = bytes.get(1..).unwrap_or_default();
+    let escapes_unit = |byte: u8, next: u8| byte == b'\\' && next == b'u';
+    bytes.chunks(128).map(opening).sum::<usize>() <= max_depth
+        && !bytes.contains(&0)
+        && !bytes.iter().zip(following).fold(false, |any, (byte, next)| any | escapes_unit(*byte, *next))
 }
 
 /// The length of the escape sequence that `rest` begins with.
@@ -67,7 +82,7 @@ fn code_unit(rest: &[u8]) -> Option<u16> {
 
 #[cfg(test)]
 mod tests {
-    use super::{JsonTextError, check_json_text};
+    use super::{JsonTextError, check_json_text, is_plain};
 
     #[test]
     fn nul_and_lone_surrogates_are_refused() {
@@ -82,6 +97,17 @@ mod tests {
         for fine in [r#"{"a":"\\u0000"}"#, r#"["\ud83d\ude00"]"#, r#"["\u0001","\"{[{["]"#, "{}"] {
             assert_eq!(check_json_text(fine, 3), Ok(()), "{fine}");
         }
+    }
+
+    #[test]
+    fn the_quick_look_clears_only_what_the_reading_clears() {
+        let plain = |text: &str, depth| is_plain(text.as_bytes(), depth);
+        assert!(plain(r#"{"a":[1,"\n"]}"#, 2));
+        for (text, depth) in [(r#"{"a":"\u0041"}"#, 9), ("{\"a\":\"\0\"}", 9), ("[[]]", 1), (r#"["[["]"#, 2)] {
+            assert!(!plain(text, depth), "{text}");
+        }
+        let long = format!("[{}]", ["[]"; 300].join(","));
+        assert!(!plain(&long, 300) && plain(&long, 301));
     }
 
     #[test]
