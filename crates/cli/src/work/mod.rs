@@ -7,6 +7,7 @@ mod tail;
 
 use std::ffi::OsString;
 use std::num::NonZeroUsize;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -101,9 +102,16 @@ pub(crate) async fn run(arguments: WorkArguments, session: &Session) -> Result<(
     let (stop, halt) = (WorkerStop::default(), Halt::default());
     let pass_on = (!arguments.quiet).then(|| Arc::clone(&session.terminal.err));
     let runner = Runner { words: arguments.command.clone(), timeout: arguments.timeout, grace: arguments.grace, pass_on };
-    let work = Work { runner, halt: halt.clone(), snooze: arguments.snooze, stop: stop.clone(), broken: Mutex::default() };
+    let work = Work {
+        runner,
+        halt: halt.clone(),
+        snooze: arguments.snooze,
+        stop: stop.clone(),
+        broken: Mutex::default(),
+        running: AtomicUsize::new(0),
+    };
     let mut reports = Reports::new(session, stop.drain.clone());
-    let halting = Halting { arguments: &arguments, session, stop: stop.clone(), halt };
+    let halting = Halting { arguments: &arguments, session, stop: stop.clone(), halt, running: &work.running };
     let working = InboxWorker::new(client, arguments.options()).run(stop, |assignment| work.on(assignment), |news| reports.take(news));
     let result = tokio::select! {
         biased;
@@ -129,11 +137,14 @@ struct Work {
     stop: WorkerStop,
     /// Why no command can be run.
     broken: Mutex<Option<Failure>>,
+    running: AtomicUsize,
 }
 
 impl Work {
     async fn on(&self, assignment: Arc<Assignment>) -> Verdict {
+        self.running.fetch_add(1, Ordering::Relaxed);
         let ran = Box::pin(self.runner.run(&assignment.item, &assignment.lease, &self.halt)).await;
+        self.running.fetch_sub(1, Ordering::Relaxed);
         self.judge(ran)
     }
 
@@ -166,6 +177,7 @@ struct Halting<'a> {
     session: &'a Session,
     stop: WorkerStop,
     halt: Halt,
+    running: &'a AtomicUsize,
 }
 
 impl Halting<'_> {
@@ -175,7 +187,7 @@ impl Halting<'_> {
         soon.asked(Urgency::Soon).await;
         self.stop.drain.cancel();
         let patience = self.arguments.drain_timeout;
-        if patience > Duration::ZERO {
+        if patience > Duration::ZERO && self.running.load(Ordering::Relaxed) > 0 {
             self.session.note(&format!("stopping: running commands have {} to end", duration::tell(patience)));
         }
         tokio::select! {

@@ -44,6 +44,18 @@ fn every_argument_is_described() {
 }
 
 #[test]
+fn no_argument_of_a_command_is_mistaken_for_one_that_all_have() {
+    let global: Vec<_> =
+        Line::command().get_arguments().filter(|argument| argument.is_global_set()).map(|argument| argument.get_id().clone()).collect();
+    assert!(global.len() >= 4, "{global:?}");
+    for (path, command) in leaves(&Line::command(), "") {
+        for argument in command.get_arguments().filter(|argument| !argument.is_global_set()) {
+            assert!(!global.contains(argument.get_id()), "{path}: {}", argument.get_id());
+        }
+    }
+}
+
+#[test]
 fn values_are_judged_when_they_are_given() {
     for line in [
         "publish --type A",

@@ -35,6 +35,7 @@ async fn call(arguments: &[&str], line: &str, body: &Value, answer: Value) -> En
     let running = start(http.address, arguments, std::io::empty());
     let request = http.request().await;
     assert_eq!((request.line.as_str(), &request.body), (line, body), "{arguments:?}");
+    assert_eq!(request.header("authorization"), Some("Bearer dsp_agent_secretsecret"), "{arguments:?}");
     request.answer(answer).await;
     running.ended().await
 }

@@ -385,7 +385,7 @@ async fn signals_come_over_a_session_and_go_on_after_the_last_one() {
         stream
     };
     let listening = async { (rung(&mut signals).await, rung(&mut signals).await) };
-    let (heads, _stream) = within(async { tokio::join!(listening, playing) }).await;
+    let (heads, _stream) = within(Box::pin(async { tokio::join!(listening, playing) })).await;
     assert_eq!(heads, (7, 8));
 }
 
@@ -402,7 +402,7 @@ async fn a_silent_stream_counts_as_lost_and_a_forgotten_session_is_opened_anew()
         stream.say(&ring(9)).await;
         (silent, stream)
     };
-    let (head, _streams) = within(async { tokio::join!(rung(&mut signals), playing) }).await;
+    let (head, _streams) = within(Box::pin(async { tokio::join!(rung(&mut signals), playing) })).await;
     assert_eq!(head, 9);
 }
 

@@ -105,7 +105,7 @@ pub struct LeaseArguments {
     pub(super) event: EventId,
     /// The lease token, as `inbox claim` has printed it.
     #[arg(value_name = "LEASE_TOKEN", value_parser = secret, hide_env_values = true)]
-    pub(super) token: Secret,
+    pub(super) lease_token: Secret,
 }
 
 /// What `doorstep inbox redrive` and `discard` take.

@@ -62,7 +62,7 @@ fn show(claim: &ItemClaim, session: &Session) -> Result<(), Failure> {
 }
 
 pub(super) async fn heartbeat(client: &Client, held: LeaseArguments, lease: Option<Duration>, session: &Session) -> Result<(), Failure> {
-    let lease = HeartbeatItem { event_id: held.event, lease_token: held.token, extend_by_seconds: lease.map(Seconds::of) };
+    let lease = HeartbeatItem { event_id: held.event, lease_token: held.lease_token, extend_by_seconds: lease.map(Seconds::of) };
     let request = HeartbeatRequest { tenant_id: None, recipient_id: None, session_id: None, leases: vec![lease] };
     let leases = client.heartbeat(&request).await?.leases;
     let Some(extended) = leases.first() else { return Err(not_done(held.event, &"no answer")) };
@@ -86,8 +86,8 @@ pub(super) async fn acknowledge(
     session: &Session,
 ) -> Result<(), Failure> {
     let output = output.map(RawValue::from_string).transpose().map_err(|error| Failure::Usage(format!("--output is not JSON: {error}")))?;
-    let LeaseArguments { event, token } = held;
-    let done = client.acknowledge_item(AckItem { event_id: event, lease_token: token, result, summary, output }).await?;
+    let LeaseArguments { event, lease_token } = held;
+    let done = client.acknowledge_item(AckItem { event_id: event, lease_token, result, summary, output }).await?;
     if done.outcome.known() != Some(ItemOutcome::Ok) {
         return Err(not_done(event, &done.outcome));
     }
@@ -106,8 +106,8 @@ pub(super) async fn release(
     after: Option<Duration>,
     session: &Session,
 ) -> Result<(), Failure> {
-    let LeaseArguments { event, token } = held;
-    let item = client.release(&request(event, token, reason, after)).await?;
+    let LeaseArguments { event, lease_token } = held;
+    let item = client.release(&request(event, lease_token, reason, after)).await?;
     look::shown(&item, session)
 }
 

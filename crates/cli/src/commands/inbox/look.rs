@@ -64,7 +64,7 @@ pub(super) fn shown(item: &InboxItem, session: &Session) -> Result<(), Failure> 
         ("queue", item.queue.to_string()),
         ("priority", item.priority.to_string()),
         ("state", state(item)),
-        ("attempts", format!("{} claims, {} of {} counted", item.delivery_attempts, item.counted_attempts, item.max_attempts)),
+        ("attempts", format!("{}, {} of {} counted", claims(item.delivery_attempts), item.counted_attempts, item.max_attempts)),
         ("available", when(item.availability_at_utc)),
         ("expires", time(item.expires_at_utc)),
         ("leased until", time(item.visibility_lease_until_utc)),
@@ -88,6 +88,10 @@ pub(super) fn shown(item: &InboxItem, session: &Session) -> Result<(), Failure> 
             cell(attempt.summary.as_ref()),
         ]
     })
+}
+
+fn claims(count: u32) -> String {
+    if count == 1 { "1 claim".to_owned() } else { format!("{count} claims") }
 }
 
 fn state(item: &InboxItem) -> String {
