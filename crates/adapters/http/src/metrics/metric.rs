@@ -152,7 +152,7 @@ metrics! {
     InboxSweeps: Counter = "doorstep_inbox_sweeps",
     /// The highest head of all inboxes.
     InboxHeadSeq: Gauge = "doorstep_inbox_head_seq",
-    /// Current items, by tenant: a bounded number of them, the others under the name "other".
+    /// Current items, by tenant: a bounded number of them, the others under the name "!other".
     InboxBacklog: Gauge = "doorstep_inbox_backlog_items",
     /// Seconds since the oldest current item was made, over all tenants.
     InboxOldestSeconds: Gauge = "doorstep_inbox_oldest_item_seconds",
