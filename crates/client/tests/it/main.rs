@@ -13,3 +13,4 @@ mod polling;
 mod reader;
 mod rest;
 mod support;
+mod webhook;
