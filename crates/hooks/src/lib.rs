@@ -19,6 +19,7 @@ mod hooks;
 mod key;
 mod managing;
 mod metrics;
+mod once;
 mod outbound;
 mod places;
 mod planning;

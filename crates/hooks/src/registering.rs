@@ -3,11 +3,12 @@
 use std::time::Duration;
 
 use async_trait::async_trait;
-use authz::{Action, Caller};
+use authz::{Action, Caller, Idempotent};
 use domain::{PrincipalId, QueueName, Seq, TenantId, Timestamp};
 
 use crate::audit::{audit, value};
 use crate::hooks::Job;
+use crate::once::Keep;
 use crate::ringing::{random_text, secret_place, secret_row};
 use crate::{
     AuthMode, Challenge, Created, Delivery, Health, Hook, HookError, HookId, HookKey, HookKind, HookState, HookTx, Hooks, KeyId,
@@ -21,6 +22,16 @@ impl Hooks {
     /// [`HookError::Denied`], [`HookError::NotFound`], [`HookError::UrlRefused`], [`HookError::Invalid`], [`HookError::LimitReached`] over
     /// `hooks.max_per_agent` or `hooks.max_per_tenant`, [`HookError::Secrets`], the store's.
     pub async fn create(&self, caller: &Caller, new: NewHook) -> Result<Created, HookError> {
+        self.create_kept(caller, new, None).await
+    }
+
+    /// The same; what a repeat of the request is answered is kept with the hook.
+    pub(crate) async fn create_kept(
+        &self,
+        caller: &Caller,
+        new: NewHook,
+        idempotent: Option<Idempotent<Created>>,
+    ) -> Result<Created, HookError> {
         let agent = new.agent.as_ref().unwrap_or(&caller.principal);
         let agent = self.agents(caller, Action::HooksManage, agent).await?;
         self.check_queues(&new.queues)?;
@@ -36,7 +47,9 @@ impl Hooks {
             hook.challenge = Some(self.challenge(hook.id)?);
         }
         let (secret, key) = self.mint(&hook.tenant, hook.id, None)?;
-        let hook = self.register(caller, Action::HooksManage, hook, key).await?;
+        let shown = secret.clone();
+        let keep = self.keep(caller, idempotent, move |hook| Created { hook: hook.clone(), secret: shown.clone() });
+        let hook = self.register(caller, Action::HooksManage, hook, key, keep).await?;
         Ok(Created { hook, secret })
     }
 
@@ -45,6 +58,16 @@ impl Hooks {
     /// # Errors
     /// As [`Hooks::create`].
     pub async fn register_callback(&self, caller: &Caller, new: NewCallback) -> Result<Registered, HookError> {
+        self.register_callback_kept(caller, new, None).await
+    }
+
+    /// The same; what a repeat of the request is answered is kept with the registration.
+    pub(crate) async fn register_callback_kept(
+        &self,
+        caller: &Caller,
+        new: NewCallback,
+        idempotent: Option<Idempotent<Registered>>,
+    ) -> Result<Registered, HookError> {
         let agent = self.agents(caller, Action::CallbackRegister, &caller.principal).await?;
         let most = self.parts.settings.callback_rate_max.max(1);
         let rate = match new.max_rate_per_minute {
@@ -76,11 +99,19 @@ impl Hooks {
             None => self.mint(&hook.tenant, hook.id, new.key).map(|(secret, key)| (Some(secret), key))?,
         };
         let id = key.id.clone();
-        let hook = self.register(caller, Action::CallbackRegister, hook, key).await?;
-        Ok(Registered { hook, key: id, secret, challenge_delivery, expires_at })
+        let registered = move |hook: Hook| Registered {
+            hook,
+            key: id.clone(),
+            secret: secret.clone(),
+            challenge_delivery: challenge_delivery.clone(),
+            expires_at,
+        };
+        let shown = registered.clone();
+        let keep = self.keep(caller, idempotent, move |hook| shown(hook.clone()));
+        Ok(registered(self.register(caller, Action::CallbackRegister, hook, key, keep).await?))
     }
 
-    async fn register(&self, caller: &Caller, action: Action, hook: Hook, key: HookKey) -> Result<Hook, HookError> {
+    async fn register(&self, caller: &Caller, action: Action, hook: Hook, key: HookKey, keep: Option<Keep>) -> Result<Hook, HookError> {
         let settings = &self.parts.settings;
         let job = RegisterJob {
             first_challenge: settings.retry.first().copied().unwrap_or_default(),
@@ -90,6 +121,7 @@ impl Hooks {
             action,
             hook,
             key,
+            keep,
         };
         let hook = self.run("register_hook", job).await?;
         self.changed(&hook.tenant);
@@ -177,6 +209,7 @@ struct RegisterJob {
     max_per_tenant: u64,
     actor: PrincipalId,
     action: Action,
+    keep: Option<Keep>,
 }
 
 #[async_trait]
@@ -200,6 +233,9 @@ impl Job for RegisterJob {
             tx.add_deliveries(&[delivery]).await?;
         }
         audit(tx, &hook, &self.actor, self.action, None, Some(&value(&hook))).await?;
+        if let Some(keep) = &self.keep {
+            keep.store(tx, &hook).await?;
+        }
         Ok(hook)
     }
 }
