@@ -7,6 +7,7 @@ mod commands;
 mod duration;
 mod failure;
 mod follow;
+mod listen;
 mod options;
 mod process;
 mod publish;
@@ -35,6 +36,7 @@ pub use commands::principals::{PrincipalCommand, TokenCommand};
 pub use commands::scheduled::ScheduledCommand;
 pub use commands::tenants::TenantCommand;
 pub use follow::FollowArguments;
+pub use listen::ListenArguments;
 pub use options::{ColorChoice, GlobalOptions};
 pub use publish::PublishArguments;
 pub use settings::Environment;
@@ -43,6 +45,7 @@ pub use watch::WatchArguments;
 pub use work::WorkArguments;
 
 use failure::{EXIT_CODES, Failure, WORK_EXIT_CODES};
+use listen::VARIABLES as LISTEN_VARIABLES;
 use session::Session;
 use work::VARIABLES;
 
@@ -99,6 +102,21 @@ A ring is a hint that there is something to do; it is not the record. The stream
 
 {EXIT_CODES}"))]
     Watch(WatchArguments),
+    /// Receive the rings of a hook: verify them, and run a command when it rings.
+    #[command(after_help = format!("Examples:
+  doorstep listen --secret-file hook.secret
+  doorstep listen --secret-file hook.secret --exec 'doorstep work --once --quiet -- ./run.sh'
+
+Each ring is verified (Standard Webhooks or HTTP Message Signatures) and answered with 202 before the command begins. A ring that comes \
+again, and rings while the command runs, start nothing more than one further run. Challenges of callbacks are answered. Without --exec \
+rings are printed, one a line.
+
+{LISTEN_VARIABLES}
+
+SIGINT or SIGTERM ends it once the command is done; a second one at once.
+
+{EXIT_CODES}"))]
+    Listen(ListenArguments),
     /// Items that wait to be worked on.
     #[command(subcommand)]
     Inbox(InboxCommand),
@@ -168,6 +186,7 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Follow(arguments) => follow::run(arguments, session).await,
         Command::Work(arguments) => work::run(arguments, session).await,
         Command::Watch(arguments) => watch::run(arguments, session).await,
+        Command::Listen(arguments) => listen::run(arguments, session).await,
         Command::Inbox(command) => commands::inbox::run(command, session).await,
         Command::Presence(command) => commands::presence::run(command, session).await,
         Command::Events(command) => commands::events::run(command, session).await,

@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::options::{ColorChoice, GlobalOptions};
 use crate::settings::Settings;
 use crate::table;
-use crate::terminal::{Terminal, write_line};
+use crate::terminal::{Sink, Terminal, write_line};
 
 /// One run of a command.
 #[derive(Debug)]
@@ -91,6 +91,11 @@ impl Session {
         let _ = write_line(&self.terminal.err, &format!("doorstep: {text}"));
     }
 
+    /// The same for whoever outlives a borrow.
+    pub(crate) fn notes(&self) -> Notes {
+        Notes(std::sync::Arc::clone(&self.terminal.err))
+    }
+
     /// Says that something was done to something: on standard error, or as a JSON object.
     pub(crate) fn done(&self, done: &'static str, to: &impl ToString) -> Result<(), Failure> {
         let to = to.to_string();
@@ -130,6 +135,17 @@ impl Session {
                 is_terminal && environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb")
             }
         }
+    }
+}
+
+/// Says things on standard error, from anywhere.
+#[derive(Clone)]
+pub(crate) struct Notes(Sink);
+
+impl Notes {
+    /// Says something, made safe to print. That it cannot be said stops nothing.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = write_line(&self.0, &format!("doorstep: {}", table::printable(text)));
     }
 }
 
