@@ -40,9 +40,8 @@ pub use frames::{
 };
 pub use hooks::{
     AttemptResult, AuthMode, CallbackPublicKey, CallbackRegistered, CallbackRegistration, CallbackRotate, CallbackRotated, CallbackUrl,
-    CallbackVerify, DeliveryScope, DisabledCause, HookAttempt, HookHealth, HookKeyId, HookName, HookState, NewCallbackRegistration,
-    NewNotifyHook, NotifyHook, NotifyHookChange, NotifyHookCreated, NotifyHookRotated, PublicSigningKey, RingReason, SigningKeys,
-    WebhookId,
+    CallbackVerify, DeliveryScope, DisabledCause, HookAttempt, HookHealth, HookKeyId, HookState, NewCallbackRegistration, NewNotifyHook,
+    NotifyHook, NotifyHookChange, NotifyHookCreated, NotifyHookRotated, PublicSigningKey, RingReason, SigningKeys,
 };
 pub use inbox::{
     AckDone, AckItem, AckResult, AckState, AcknowledgeRequest, AcknowledgeResponse, AttemptOutcome, BulkRequest, BulkResponse,

@@ -195,6 +195,6 @@ impl_schema!(
     "Secret",
     json!({
         "type": "string", "format": "password", "examples": ["dsp_agent_…"],
-        "description": "A credential. It is shown once and stored only as a digest.",
+        "description": "A credential. It is shown once; stored is its digest, or, where the server signs with it, its encrypted form.",
     })
 );

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::strict::{present, present_object};
-use crate::{
-    AuthMode, CallbackUrl, DeliveryScope, DisabledCause, HookHealth, HookKeyId, HookName, HookState, Open, Secret, WebhookId, schema,
-};
+use crate::{AuthMode, CallbackUrl, DeliveryScope, DisabledCause, HookHealth, HookKeyId, HookState, Open, Secret, schema};
 
 /// The public key with which a receiver answers challenges: members of a JSON Web Key (RFC 7517), in base64url without padding.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -83,7 +81,8 @@ pub struct NewCallbackRegistration {
 }))]
 pub struct CallbackRegistration {
     /// Its identity.
-    pub registration_id: HookName,
+    #[schema(value_type = schema::HookId)]
+    pub registration_id: String,
     /// Whether it is called.
     #[schema(value_type = HookState)]
     pub status: Open<HookState>,
@@ -93,8 +92,8 @@ pub struct CallbackRegistration {
     pub disabled_cause: Option<Open<DisabledCause>>,
     /// The request that carries the open challenge. Absent when none is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = WebhookId)]
-    pub challenge_delivery_id: Option<WebhookId>,
+    #[schema(value_type = schema::WebhookId)]
+    pub challenge_delivery_id: Option<String>,
     /// Until when that can be answered. Absent when none is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = schema::Timestamp)]
@@ -138,7 +137,8 @@ pub struct CallbackRegistered {
     #[serde(flatten)]
     pub registration: CallbackRegistration,
     /// What the key is called.
-    pub secret_id: HookKeyId,
+    #[schema(value_type = HookKeyId)]
+    pub secret_id: String,
     /// With what requests are signed, and challenges answered. Absent when the receiver brought a public key, and in the replay of a request
     /// with an `Idempotency-Key`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,9 +184,11 @@ pub struct CallbackRotate {
 }))]
 pub struct CallbackRotated {
     /// The registration.
-    pub registration_id: HookName,
+    #[schema(value_type = schema::HookId)]
+    pub registration_id: String,
     /// What the new key is called.
-    pub secret_id: HookKeyId,
+    #[schema(value_type = HookKeyId)]
+    pub secret_id: String,
     /// The minted secret. Absent when the receiver brought a public key.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Secret)]

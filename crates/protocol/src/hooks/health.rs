@@ -4,7 +4,7 @@ use domain::{EventId, Timestamp};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use crate::{AttemptResult, Open, RingReason, WebhookId, schema};
+use crate::{AttemptResult, Open, RingReason, schema};
 
 /// How the rings of a hook went.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -31,7 +31,8 @@ pub struct HookHealth {
 }))]
 pub struct HookAttempt {
     /// Which ring.
-    pub webhook_id: WebhookId,
+    #[schema(value_type = schema::WebhookId)]
+    pub webhook_id: String,
     /// Why it was rung.
     #[schema(value_type = RingReason)]
     pub reason: Open<RingReason>,

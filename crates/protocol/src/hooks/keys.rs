@@ -14,7 +14,8 @@ use crate::{HookKeyId, schema};
 }))]
 pub struct PublicSigningKey {
     /// Its name, as `keyid` of a signature carries it.
-    pub kid: HookKeyId,
+    #[schema(value_type = HookKeyId)]
+    pub kid: String,
     /// `OKP`.
     pub kty: String,
     /// `Ed25519`.

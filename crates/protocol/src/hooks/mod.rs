@@ -15,6 +15,6 @@ pub use callback::{
 };
 pub use health::{HookAttempt, HookHealth};
 pub use keys::{PublicSigningKey, SigningKeys};
-pub use names::{CallbackUrl, HookKeyId, HookName, WebhookId};
+pub use names::{CallbackUrl, HookKeyId};
 pub use notify::{NewNotifyHook, NotifyHook, NotifyHookChange, NotifyHookCreated, NotifyHookRotated};
 pub use words::{AttemptResult, AuthMode, DeliveryScope, DisabledCause, HookState, RingReason};

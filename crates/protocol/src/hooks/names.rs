@@ -1,20 +1,10 @@
-//! The names that hooks, their rings and their keys go by on the wire.
+//! How keys and receivers are named on the wire.
 
 use serde_json::json;
 
 use crate::schema::{described, impl_schema};
 use crate::text::{is_token, wire_text};
 
-wire_text!(
-    /// A hook's identity: of a notify hook its `id`, of a callback its `registration_id`.
-    HookName, "1 to 64 letters, digits, '_', '.' and '-'", |text| is_token(text, 64),
-    json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "examples": ["0197f0ab-9e45-7f99-8b62-af4c8ebf6f55"]})
-);
-wire_text!(
-    /// A ring's identity: the same over all its attempts, so that a receiver recognises a repeat (header `webhook-id`).
-    WebhookId, "1 to 64 letters, digits, '_', '.' and '-'", |text| is_token(text, 64),
-    json!({"type": "string", "pattern": "^[A-Za-z0-9_.-]{1,64}$", "examples": ["msg_5DGhYbWzvFJpq3B0tKx9aQeR1Ls"]})
-);
 wire_text!(
     /// The name of a key, as `MATM-Key-Id` and `keyid` carry it; no secret.
     HookKeyId, "1 to 64 letters, digits, '_', '.' and '-'", |text| is_token(text, 64),

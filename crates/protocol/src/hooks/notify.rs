@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use crate::strict::present;
-use crate::{CallbackUrl, DisabledCause, HookHealth, HookKeyId, HookName, HookState, Open, Secret, schema};
+use crate::{CallbackUrl, DisabledCause, HookHealth, HookKeyId, HookState, Open, Secret, schema};
 
 /// A notify hook to make.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -57,7 +57,8 @@ pub struct NotifyHookChange {
 }))]
 pub struct NotifyHook {
     /// Its identity.
-    pub id: HookName,
+    #[schema(value_type = schema::HookId)]
+    pub id: String,
     /// The agent whose inbox it rings for.
     #[schema(value_type = schema::PrincipalId)]
     pub agent: PrincipalId,
@@ -110,9 +111,11 @@ pub struct NotifyHookCreated {
 }))]
 pub struct NotifyHookRotated {
     /// The hook.
-    pub id: HookName,
+    #[schema(value_type = schema::HookId)]
+    pub id: String,
     /// The new key's name.
-    pub key_id: HookKeyId,
+    #[schema(value_type = HookKeyId)]
+    pub key_id: String,
     /// What rings are signed with from now on.
     pub secret: Secret,
     /// Until when the replaced secrets sign too: rings carry a signature of each.

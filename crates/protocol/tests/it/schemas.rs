@@ -60,8 +60,8 @@ fn wire_forms_describe_the_words_of_domain() {
     describes::<protocol::QueueName, protocol::QueueName>("QueueName");
     describes::<protocol::Secret, protocol::Secret>("Secret");
     describes::<protocol::Correlation, protocol::Correlation>("Correlation");
-    describes::<protocol::HookName, protocol::HookName>("HookName");
-    describes::<protocol::WebhookId, protocol::WebhookId>("WebhookId");
+    describes::<schema::HookId, uuid::Uuid>("HookId");
+    describes::<schema::WebhookId, String>("WebhookId");
     describes::<protocol::HookKeyId, protocol::HookKeyId>("HookKeyId");
     describes::<protocol::CallbackUrl, protocol::CallbackUrl>("CallbackUrl");
     describes::<admin::GrantResource, admin::GrantResource>("GrantResource");
