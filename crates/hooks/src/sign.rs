@@ -109,12 +109,13 @@ fn message_signatures(request: Unsigned<'_>, keys: &[SigningKey]) -> Headers {
         let created = seconds(request.now);
         let expires = created.saturating_add(i64::try_from(request.lifetime.as_secs()).unwrap_or(i64::MAX));
         let names: Vec<String> = components.iter().map(|(name, _)| format!("\"{name}\"")).collect();
+        // Any order is right; receivers exist that rebuild the parameters in this one instead of taking them as they came.
         let parameters = format!(
-            "({});created={created};expires={expires};nonce=\"{}\";keyid=\"{}\";alg=\"{}\"",
+            "({});created={created};expires={expires};nonce=\"{}\";alg=\"{}\";keyid=\"{}\"",
             names.join(" "),
             request.nonce,
-            key.id(),
-            key.algorithm()
+            key.algorithm(),
+            key.id()
         );
         let signature = key.sign(signature_base(&components, &parameters).as_bytes());
         inputs.push(format!("sig{number}={parameters}"));

@@ -2,7 +2,9 @@ use std::time::Duration;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use domain::{EventId, Seq, Timestamp};
+use domain::{Clock, EventId, Seq, SystemClock, Timestamp};
+use httpsig::prelude::message_component::HttpMessageComponent;
+use httpsig::prelude::{AlgorithmName, HttpSignatureBase, HttpSignatureHeaders, PublicKey, SharedKey, VerifyingKey};
 use proptest::prelude::*;
 use ring::rand::SystemRandom;
 use ring::signature::{ED25519, Ed25519KeyPair, KeyPair, UnparsedPublicKey};
@@ -56,7 +58,7 @@ fn verifies(headers: &Headers, request: (&str, &str, &str), body: &[u8], keyid: 
     (1..10).any(|number| {
         let label = format!("sig{number}");
         let Some(parameters) = member("signature-input", &label) else { return false };
-        if !parameters.contains(&format!(";keyid=\"{keyid}\";")) {
+        if !parameters.contains(&format!(";keyid=\"{keyid}\"")) {
             return false;
         }
         let list = parameters.strip_prefix('(').unwrap().split_once(')').unwrap().0;
@@ -121,7 +123,7 @@ fn the_profile_of_rfc_9421_is_fixed() {
     let (id, url) = (id(), url());
     let headers = sign(unsigned(Profile::MessageHmac, &id, &url, b"{}"), &[hmac_key("k", 1)]).unwrap();
     let expected = "sig1=(\"@method\" \"@authority\" \"@path\" \"content-digest\" \"matm-delivery-id\");created=1614265330;\
-                    expires=1614265630;nonce=\"nonce\";keyid=\"k\";alg=\"hmac-sha256\"";
+                    expires=1614265630;nonce=\"nonce\";alg=\"hmac-sha256\";keyid=\"k\"";
     assert_eq!(get(&headers, "signature-input"), expected);
     assert!(headers.iter().all(|(name, _)| !name.starts_with("webhook-")));
 }
@@ -133,7 +135,7 @@ fn an_ed25519_signature_verifies_with_the_published_key() {
     let headers = sign(unsigned(Profile::MessageEd25519, &id, &url, b"{}"), &[key]).unwrap();
     let good = |base: &[u8], signature: &[u8]| UnparsedPublicKey::new(&ED25519, &public).verify(base, signature).is_ok();
     assert!(verifies(&headers, ("POST", "example.com:8443", "/ring/me"), b"{}", "server", &good));
-    assert!(get(&headers, "signature-input").ends_with(";alg=\"ed25519\""));
+    assert!(get(&headers, "signature-input").contains(";alg=\"ed25519\";"));
 }
 
 #[test]
@@ -173,6 +175,56 @@ fn tampering_with_any_signed_component_fails() {
         let forged = replace("content-digest", &content_digest(b"{}"), &content_digest(b"{ }"));
         assert!(!verifies(&forged, request, b"{ }", "k", good), "digest");
     }
+}
+
+#[test]
+fn the_library_of_standard_webhooks_signs_alike() {
+    let secret = Secret::mint().unwrap();
+    let oracle = standardwebhooks::Webhook::new(&secret.reveal()).unwrap();
+    let (id, url) = (id(), url());
+    let keys = [SigningKey::Hmac(KeyId::parse("k").unwrap(), secret)];
+    for body in ["", "{}", "{\"summary\":\"\u{1f600} \u{e4}.\"}"] {
+        let headers = sign(unsigned(Profile::StandardWebhooks, &id, &url, body.as_bytes()), &keys).unwrap();
+        assert_eq!(get(&headers, "webhook-signature"), oracle.sign(id.as_str(), 1_614_265_330, body.as_bytes()).unwrap());
+    }
+}
+
+/// A receiver that uses a library for RFC 9421.
+fn oracle_verifies(headers: &Headers, authority: &str, key: &impl VerifyingKey, label: &str) -> bool {
+    let parsed = HttpSignatureHeaders::try_parse(get(headers, "signature"), get(headers, "signature-input")).unwrap();
+    let signature = parsed.get(label).unwrap();
+    let lines = [
+        "\"@method\": POST".to_owned(),
+        format!("\"@authority\": {authority}"),
+        "\"@path\": /ring/me".to_owned(),
+        format!("\"content-digest\": {}", get(headers, "content-digest")),
+        format!("\"matm-delivery-id\": {}", get(headers, "matm-delivery-id")),
+    ];
+    let lines = lines.map(|line| HttpMessageComponent::try_from(line.as_str()).unwrap());
+    let base = HttpSignatureBase::try_new(&lines, signature.signature_params()).unwrap();
+    base.verify_signature_headers(key, signature).is_ok()
+}
+
+#[test]
+fn a_library_for_rfc_9421_verifies_what_is_signed() {
+    let (id, url) = (id(), url());
+    let now = SystemClock::new().now();
+    let unsigned = |profile| Unsigned { now, ..unsigned(profile, &id, &url, b"{}") };
+    let headers = sign(unsigned(Profile::MessageHmac), &[hmac_key("new", 2), hmac_key("old", 1)]).unwrap();
+    for (label, byte) in [("sig1", 2), ("sig2", 1)] {
+        let key = SharedKey::from_base64(&AlgorithmName::HmacSha256, &STANDARD.encode([byte; 32])).unwrap();
+        assert!(oracle_verifies(&headers, "example.com:8443", &key, label));
+        assert!(!oracle_verifies(&headers, "example.org:8443", &key, label));
+    }
+    let (server, public) = ed25519_key("server");
+    let headers = sign(unsigned(Profile::MessageEd25519), &[server]).unwrap();
+    let key = PublicKey::from_bytes(&AlgorithmName::Ed25519, &public).unwrap();
+    assert!(oracle_verifies(&headers, "example.com:8443", &key, "sig1"));
+    assert!(!oracle_verifies(&headers, "example.org:8443", &key, "sig1"));
+    let long_ago = Unsigned { now: Timestamp::from_micros(1_000_000), ..unsigned(Profile::MessageEd25519) };
+    let (server, public) = ed25519_key("server");
+    let key = PublicKey::from_bytes(&AlgorithmName::Ed25519, &public).unwrap();
+    assert!(!oracle_verifies(&sign(long_ago, &[server]).unwrap(), "example.com:8443", &key, "sig1"), "expired");
 }
 
 #[test]
