@@ -14,6 +14,7 @@ mod publish;
 mod session;
 mod settings;
 mod signals;
+mod subject;
 mod table;
 mod terminal;
 mod watch;
@@ -47,6 +48,7 @@ pub use work::WorkArguments;
 use failure::{EXIT_CODES, Failure, WORK_EXIT_CODES};
 use listen::VARIABLES as LISTEN_VARIABLES;
 use session::Session;
+use subject::Subject;
 use work::VARIABLES;
 
 /// A command that calls a server.
@@ -158,7 +160,8 @@ SIGINT or SIGTERM ends it once the command is done; a second one at once.
     Health,
 }
 
-/// Runs a command on the process's own streams. Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the consumer was taken over, or there was nothing to do.
+/// Runs a command on the process's own streams. Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the consumer was taken over, or there was
+/// nothing to do, 4 the token is not accepted.
 pub async fn run(command: Command, options: GlobalOptions) -> ExitCode {
     run_on(command, options, Terminal::of_process()).await
 }
@@ -166,8 +169,9 @@ pub async fn run(command: Command, options: GlobalOptions) -> ExitCode {
 /// The same on other streams.
 pub async fn run_on(command: Command, options: GlobalOptions, terminal: Terminal) -> ExitCode {
     let session = Session::new(options, terminal);
+    let subject = Subject::of(&command);
     let result = dispatch(command, &session).await;
-    conclude(&session, result)
+    conclude(&session, result, &subject)
 }
 
 /// Has the configured server make an online backup in `path`, as the server sees it.
@@ -177,7 +181,7 @@ pub async fn backup(path: &Path, options: GlobalOptions) -> ExitCode {
         Some(path) => commands::backup::run(path, &session).await,
         None => Err(Failure::Usage("the path is not UTF-8".to_owned())),
     };
-    conclude(&session, result)
+    conclude(&session, result, &Subject::default())
 }
 
 async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
@@ -203,11 +207,11 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
     }
 }
 
-fn conclude(session: &Session, result: Result<(), Failure>) -> ExitCode {
+fn conclude(session: &Session, result: Result<(), Failure>, subject: &Subject) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            session.complain(&failure);
+            session.complain(&failure, subject);
             failure.exit_code()
         }
     }

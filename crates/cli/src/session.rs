@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::options::{ColorChoice, GlobalOptions};
 use crate::settings::Settings;
+use crate::subject::Subject;
 use crate::table;
 use crate::terminal::{Sink, Terminal, write_line};
 
@@ -107,17 +108,17 @@ impl Session {
     }
 
     /// Says why the command failed.
-    pub(crate) fn complain(&self, failure: &Failure) {
+    pub(crate) fn complain(&self, failure: &Failure, subject: &Subject) {
         // Whoever closed the output knows; and that nothing is to do is no complaint, which cron would mail.
         if matches!(failure, Failure::OutputClosed | Failure::NothingToDo) {
             return;
         }
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
         let name = if self.colours(self.terminal.interactive_err) { format!("{red}doorstep:{red:#}") } else { "doorstep:".to_owned() };
-        let text = table::printable(&failure.to_string());
+        let text = table::printable(&failure.tell(subject));
         let _ = write_line(&self.terminal.err, &format!("{name} {text}"));
-        if let Some(hint) = failure.hint() {
-            self.note(hint);
+        if let Some(hint) = failure.hint(subject) {
+            self.note(&hint);
         }
     }
 

@@ -6,6 +6,7 @@ mod consumer_acks;
 mod consumer_connections;
 mod consumer_limits;
 mod consumer_repeats;
+mod errors_page;
 mod gateway;
 mod http;
 mod inbox;
