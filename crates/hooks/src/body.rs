@@ -14,6 +14,7 @@ const TEXT_MAX: usize = 200;
 
 /// The ring of a notify hook (seed 002, "Body").
 #[derive(Serialize)]
+#[expect(clippy::struct_field_names, reason = "the members are called so on the wire")]
 struct Todo<'a> {
     #[serde(rename = "type")]
     ring_type: &'static str,
@@ -81,6 +82,7 @@ pub(crate) fn backlog(hook: &Hook, queue: &QueueName, count: u64, created_at: Ti
 /// The body of a callback (seed 000, "Signal payload").
 pub(crate) fn signal(hook: &Hook, id: &WebhookId, head: Seq, unacked: u64, now: Timestamp) -> Bytes {
     #[derive(Serialize)]
+    #[expect(clippy::struct_field_names, reason = "the members are called so on the wire")]
     struct Signal<'a> {
         signal_type: &'static str,
         tenant_id: &'a str,

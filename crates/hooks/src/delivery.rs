@@ -71,7 +71,9 @@ impl WebhookId {
         digest.update(hook.uuid().as_bytes());
         digest.update(purpose);
         // Only the last part varies in length.
-        parts.iter().for_each(|part| digest.update(part));
+        for part in parts {
+            digest.update(part);
+        }
         let text = URL_SAFE_NO_PAD.encode(digest.finish());
         Self(format!("msg_{}", text.get(..DIGEST_CHARS).unwrap_or(&text)))
     }

@@ -1,6 +1,7 @@
 //! What became of rings is written in batches: many outcomes share one commit.
 
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -149,11 +150,11 @@ struct Batch {
 
 impl Batch {
     async fn hook(&mut self, tx: &mut dyn HookTx, tenant: &TenantId, id: HookId) -> Result<Option<&mut Hook>, HookError> {
-        if !self.hooks.contains_key(&id) {
-            let hook = tx.hook(tenant, id).await?;
-            self.hooks.insert(id, hook.map(|hook| (hook.clone(), hook)));
-        }
-        Ok(self.hooks.get_mut(&id).and_then(Option::as_mut).map(|(_, hook)| hook))
+        let change = match self.hooks.entry(id) {
+            Entry::Occupied(entry) => entry.into_mut(),
+            Entry::Vacant(entry) => entry.insert(tx.hook(tenant, id).await?.map(|hook| (hook.clone(), hook))),
+        };
+        Ok(change.as_mut().map(|(_, hook)| hook))
     }
 }
 

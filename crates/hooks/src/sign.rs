@@ -126,10 +126,9 @@ fn message_signatures(request: Unsigned<'_>, keys: &[SigningKey]) -> Headers {
 
 /// What is signed (RFC 9421, section 2.5).
 fn signature_base(components: &[(&str, &str)], parameters: &str) -> String {
-    let mut base: String = components.iter().map(|(name, value)| format!("\"{name}\": {value}\n")).collect();
-    base.push_str("\"@signature-params\": ");
-    base.push_str(parameters);
-    base
+    let lines = components.iter().map(|(name, value)| format!("\"{name}\": {value}"));
+    let last = format!("\"@signature-params\": {parameters}");
+    lines.chain([last]).collect::<Vec<_>>().join("\n")
 }
 
 /// `Content-Digest` (RFC 9530).

@@ -46,8 +46,11 @@ fn get<'h>(headers: &'h Headers, name: &str) -> &'h str {
     value
 }
 
+/// Whether a signature over a message is right.
+type Verify<'v> = dyn Fn(&[u8], &[u8]) -> bool + 'v;
+
 /// A receiver of the RFC 9421 profile, written from the RFC and from nothing above: rebuilds the base from the headers that came.
-fn verifies(headers: &Headers, request: (&str, &str, &str), body: &[u8], keyid: &str, good: &dyn Fn(&[u8], &[u8]) -> bool) -> bool {
+fn verifies(headers: &Headers, request: (&str, &str, &str), body: &[u8], keyid: &str, good: &Verify<'_>) -> bool {
     let (method, authority, path) = request;
     if get(headers, "content-digest") != content_digest(body) {
         return false;
@@ -62,7 +65,7 @@ fn verifies(headers: &Headers, request: (&str, &str, &str), body: &[u8], keyid: 
             return false;
         }
         let list = parameters.strip_prefix('(').unwrap().split_once(')').unwrap().0;
-        let mut base = String::new();
+        let mut lines = Vec::new();
         for name in list.split(' ') {
             let value = match name {
                 "\"@method\"" => method,
@@ -70,9 +73,10 @@ fn verifies(headers: &Headers, request: (&str, &str, &str), body: &[u8], keyid: 
                 "\"@path\"" => path,
                 header => get(headers, header.trim_matches('"')),
             };
-            base += &format!("{name}: {value}\n");
+            lines.push(format!("{name}: {value}"));
         }
-        base += &format!("\"@signature-params\": {parameters}");
+        lines.push(format!("\"@signature-params\": {parameters}"));
+        let base = lines.join("\n");
         let signature = member("signature", &label).unwrap();
         good(base.as_bytes(), &STANDARD.decode(signature.trim_matches(':')).unwrap())
     })
@@ -144,7 +148,7 @@ fn tampering_with_any_signed_component_fails() {
     let (server, public) = ed25519_key("k");
     let ed25519 = |base: &[u8], signature: &[u8]| UnparsedPublicKey::new(&ED25519, &public).verify(base, signature).is_ok();
     let hmac = |base: &[u8], tag: &[u8]| is_hmac(&[1; 32], base, tag);
-    let cases: [(Profile, SigningKey, &dyn Fn(&[u8], &[u8]) -> bool); 2] =
+    let cases: [(Profile, SigningKey, &Verify<'_>); 2] =
         [(Profile::MessageHmac, hmac_key("k", 1), &hmac), (Profile::MessageEd25519, server, &ed25519)];
     for (profile, key, good) in cases {
         let headers = sign(unsigned(profile, &id, &url, b"{}"), &[key]).unwrap();

@@ -191,6 +191,9 @@ async fn a_rate_above_the_ceiling_is_capped_and_zero_is_refused() {
     assert!(matches!(world.hooks.register_callback(&alpha, none).await, Err(HookError::Invalid { .. })));
 }
 
+/// Signs as a receiver does.
+type Signer = dyn Fn(&[u8]) -> Vec<u8>;
+
 fn ed25519() -> (Ed25519KeyPair, PublicKey) {
     let pair = Ed25519KeyPair::generate_pkcs8(&SystemRandom::new()).unwrap();
     let pair = Ed25519KeyPair::from_pkcs8(pair.as_ref()).unwrap();
@@ -213,7 +216,7 @@ async fn a_receiver_proves_itself_with_its_own_key_and_trusts_the_servers() {
     let (fixed, fixed_public) = p256(&ECDSA_P256_SHA256_FIXED_SIGNING);
     let (der, der_public) = p256(&ECDSA_P256_SHA256_ASN1_SIGNING);
     let random = SystemRandom::new();
-    let signers: [(PublicKey, Box<dyn Fn(&[u8]) -> Vec<u8>>); 3] = [
+    let signers: [(PublicKey, Box<Signer>); 3] = [
         (ed_public, Box::new(move |text| ed.sign(text).as_ref().to_vec())),
         (fixed_public, Box::new(move |text| fixed.sign(&SystemRandom::new(), text).unwrap().as_ref().to_vec())),
         (der_public, Box::new(move |text| der.sign(&random, text).unwrap().as_ref().to_vec())),

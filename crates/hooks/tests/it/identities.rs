@@ -33,7 +33,7 @@ impl Identities {
         Self { principals }
     }
 
-    fn tenant_of(&self, id: &PrincipalId) -> TenantId {
+    fn tenant_of(id: &PrincipalId) -> TenantId {
         if id.as_str().starts_with("other-") { other_tenant() } else { tenant() }
     }
 
@@ -56,7 +56,7 @@ impl IdentityStore for Identities {
     async fn credential(&self, hash: &TokenHash) -> Result<Option<Credential>, StoreError> {
         let found = self.principals.iter().enumerate().find(|(_, (_, secret, _))| secret.hash() == *hash);
         Ok(found.map(|(number, (principal, secret, expires_at))| Credential {
-            tenant: self.tenant_of(&principal.id),
+            tenant: Self::tenant_of(&principal.id),
             tenant_state: TenantState::Active,
             token: TokenRecord {
                 id: format!("00000000-0000-0000-0002-{number:012}").parse().unwrap(),
@@ -74,7 +74,7 @@ impl IdentityStore for Identities {
     }
 
     async fn rights(&self, asked: &TenantId, id: &PrincipalId) -> Result<Option<Rights>, StoreError> {
-        Ok(self.find(id).filter(|_| self.tenant_of(id) == *asked).map(|principal| Rights {
+        Ok(self.find(id).filter(|_| Self::tenant_of(id) == *asked).map(|principal| Rights {
             principal: principal.id.clone(),
             kind: principal.kind,
             role: principal.role,
@@ -84,7 +84,7 @@ impl IdentityStore for Identities {
     }
 
     async fn principal(&self, asked: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, StoreError> {
-        Ok(self.find(id).filter(|_| self.tenant_of(id) == *asked).cloned())
+        Ok(self.find(id).filter(|_| Self::tenant_of(id) == *asked).cloned())
     }
 
     async fn record_denials(&self, _: &[(TenantId, AuditEntry)]) -> Result<(), StoreError> {

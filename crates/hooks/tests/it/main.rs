@@ -1,5 +1,5 @@
 //! The rules of hooks: use cases, dispatcher and sender over a store in memory and receivers that are told what to answer.
-#![expect(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test that cannot go on fails")]
 
 // The name that every other crate knows it by.
 extern crate doorstep_hooks as hooks;

@@ -220,7 +220,9 @@ impl Memory {
             now.logs.iter().map(of).collect()
         };
         if let Some(bell) = self.bell.get() {
-            news.iter().for_each(|(tenant, events)| bell.observe(tenant, events));
+            for (tenant, events) in &news {
+                bell.observe(tenant, events);
+            }
         }
     }
 

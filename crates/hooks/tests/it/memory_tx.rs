@@ -102,7 +102,9 @@ impl HookWrite for Tx {
 
     async fn purge_keys(&mut self, now: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let expired: Vec<_> = self.state.keys.iter().filter(|(_, key)| !key.is_valid(now)).map(|(id, _)| id.clone()).take(limit).collect();
-        expired.iter().for_each(|id| drop(self.state.keys.remove(id)));
+        for id in &expired {
+            self.state.keys.remove(id);
+        }
         Ok(expired.len() as u64)
     }
 
