@@ -29,6 +29,7 @@ pub use commands::access::{ChannelCommand, GrantCommand, SpaceCommand};
 pub use commands::audit::AuditArguments;
 pub use commands::consumers::ConsumerCommand;
 pub use commands::events::{EventsCommand, ListArguments};
+pub use commands::hooks::HooksCommand;
 pub use commands::inbox::{
     BulkArguments, ClaimArguments, FilterArguments, InboxCommand, LeaseArguments, ListArguments as ItemListArguments, TargetArguments,
 };
@@ -122,6 +123,9 @@ SIGINT or SIGTERM ends it once the command is done; a second one at once.
     /// Items that wait to be worked on.
     #[command(subcommand)]
     Inbox(InboxCommand),
+    /// Notify hooks: URLs that are called when an item becomes claimable.
+    #[command(subcommand)]
+    Hooks(HooksCommand),
     /// Whether the agent wants to be rung.
     #[command(subcommand)]
     Presence(PresenceCommand),
@@ -192,6 +196,7 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Watch(arguments) => watch::run(arguments, session).await,
         Command::Listen(arguments) => listen::run(arguments, session).await,
         Command::Inbox(command) => commands::inbox::run(command, session).await,
+        Command::Hooks(command) => commands::hooks::run(command, session).await,
         Command::Presence(command) => commands::presence::run(command, session).await,
         Command::Events(command) => commands::events::run(command, session).await,
         Command::Consumer(command) => commands::consumers::run(command, session).await,

@@ -5,6 +5,7 @@ pub(crate) mod audit;
 pub(crate) mod backup;
 pub(crate) mod consumers;
 pub(crate) mod events;
+pub(crate) mod hooks;
 pub(crate) mod inbox;
 pub(crate) mod presence;
 pub(crate) mod principals;

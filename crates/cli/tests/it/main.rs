@@ -5,6 +5,7 @@
 mod administration;
 mod follow;
 mod help;
+mod hooks;
 mod http;
 mod inbox;
 mod listen;

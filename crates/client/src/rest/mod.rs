@@ -4,6 +4,7 @@ mod access;
 mod audit;
 mod consumers;
 mod events;
+mod hooks;
 mod inbox;
 mod items;
 mod list;
