@@ -10,6 +10,8 @@ use crate::{Delivery, Hook, HookKind, HookState, Hooks, Reason, WebhookId, body}
 
 /// Up to how many items a ring counts.
 const COUNT_MAX: u64 = 10_000;
+/// Items that one look for a queue with something waiting goes over.
+const SCAN_MAX: usize = 10_000;
 
 /// What is to be done with a ring that is due.
 #[derive(Clone, Debug)]
@@ -105,11 +107,18 @@ impl Hooks {
             rings.extend(wanted.map(|queue| ring_of_queue(hook, marker, queue, now)));
             return Ok(rings);
         }
+        let mut after = Seq::ZERO;
         while rings.len() < self.parts.settings.max_queues {
             let queues = QueueFilter { only: None, except: except.clone() };
-            let range = inbox::PollRange { after: Seq::ZERO, limit: 1, claimable_only: true, queues };
+            let range = inbox::PollRange { after, limit: 1, claimable_only: true, queues, scan_max: SCAN_MAX };
             let page = self.parts.inboxes.poll(&hook.recipient(), &range).await?;
-            let Some(item) = page.items.first() else { break };
+            after = page.next;
+            let Some(item) = page.items.first() else {
+                if page.more {
+                    continue;
+                }
+                break;
+            };
             rings.push(ring_of_queue(hook, marker, &item.facts.queue, now));
             except.push(item.facts.queue.clone());
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use domain::{Event, EventId, EventOrigin, PrincipalId, QueueName, Seq, StoreError, TenantId, Timestamp};
-use inbox::{INBOX_REQUEUED, INBOX_RESUMED, Item, ItemFilter, Recipient};
+use inbox::{INBOX_REQUEUED, INBOX_RESUMED, Item, ItemFilter, ItemRange, Recipient};
 use serde::Deserialize;
 
 use crate::hooks::Job;
@@ -83,9 +83,10 @@ impl Hooks {
         if ids.is_empty() {
             return Ok(BTreeMap::new());
         }
-        let limit = ids.len();
+        // Named events are found by their keys: nothing is scanned.
+        let range = ItemRange { after: None, limit: ids.len(), scan_max: usize::MAX, bytes_max: usize::MAX };
         let filter = ItemFilter { event_ids: ids.into_iter().collect(), ..ItemFilter::default() };
-        let items = self.parts.inboxes.items(recipient, &filter, None, limit).await?;
+        let items = self.parts.inboxes.items(recipient, &filter, range).await?.items;
         Ok(items.into_iter().map(|item| (item.facts.event_id, item)).collect())
     }
 

@@ -7,18 +7,23 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use authz::{Action, Caller};
-use domain::EventId;
+use domain::{AgentSessionId, EventId};
 
 use crate::change::{Change, Kit, Tally};
 use crate::inbox::Job;
 use crate::{AckResult, Acknowledge, Inbox, InboxError, InboxTx, Item, ItemOutcome, LeaseHash, Recipient};
 
 impl Inbox {
-    /// Ends attempts of the calling agent with their results; one outcome for each, in the order of the request.
+    /// Ends attempts of the calling agent with their results; one outcome for each, in the order of the request. `session` says who works.
     ///
     /// # Errors
     /// [`InboxError::Denied`] unless the caller is an agent with the scope `inbox.ack`; [`InboxError::Invalid`]; the store's.
-    pub async fn acknowledge(&self, caller: &Caller, acks: Vec<Acknowledge>) -> Result<Vec<ItemOutcome<Item>>, InboxError> {
+    pub async fn acknowledge(
+        &self,
+        caller: &Caller,
+        session: Option<&AgentSessionId>,
+        acks: Vec<Acknowledge>,
+    ) -> Result<Vec<ItemOutcome<Item>>, InboxError> {
         let recipient = self.own(caller, Action::InboxAck).await?;
         self.check_batch("/acks", acks.len())?;
         for (number, ack) in acks.iter().enumerate() {
@@ -26,6 +31,7 @@ impl Inbox {
             Self::check_text(format!("/acks/{number}/summary"), ack.report.summary.as_ref(), settings.summary_max)?;
             Self::check_text(format!("/acks/{number}/output"), ack.report.result.as_ref(), settings.result_max)?;
         }
+        self.touch(&recipient, session, None).await;
         let job = AckJob { kit: self.kit.clone(), recipient: recipient.clone(), acks };
         let answer = self.run("acknowledge", job).await?;
         self.count_acks(&answer);

@@ -10,7 +10,11 @@ use serde_json::json;
 use crate::audit::item_value;
 use crate::change::{Change, Kit, Tally};
 use crate::inbox::Job;
-use crate::{AckState, Bulk, BulkDone, Inbox, InboxError, InboxTx, ItemFilter, Recipient};
+use crate::{AckState, Bulk, BulkDone, Inbox, InboxError, InboxTx, ItemFilter, ItemRange, Recipient};
+
+/// Steps of one call that found less than they might have, because each looks at `inbox.scan_max` items at most. Beyond them the caller is told
+/// that there may be more.
+const SHORT_STEPS: usize = 100;
 
 /// What is done to each item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,16 +80,17 @@ impl Inbox {
     /// Counts without the writer.
     async fn count_matches(&self, recipient: &Recipient, filter: &ItemFilter) -> Result<BulkDone, InboxError> {
         let (mut done, mut after, most) = (BulkDone::default(), None, self.settings().bulk_max as u64);
+        let (step, mut short) = (self.settings().sweep_batch.max(1), 0);
         loop {
-            let step = self.settings().sweep_batch.max(1);
-            let page = self.parts.store.items(recipient, filter, after, step).await?;
-            done.matched += page.len() as u64;
-            after = page.last().map(|item| item.facts.event_id);
+            let page = self.parts.store.items(recipient, filter, self.item_range(after, step)).await?;
+            done.matched += page.items.len() as u64;
+            after = page.next;
+            short += usize::from(page.items.len() < step);
             if done.matched > most {
                 return Ok(BulkDone { matched: most, changed: 0, more: true });
             }
-            if page.len() < step {
-                return Ok(done);
+            if after.is_none() || short >= SHORT_STEPS {
+                return Ok(BulkDone { more: after.is_some(), ..done });
             }
         }
     }
@@ -98,7 +103,7 @@ impl Inbox {
         operation: Operation,
         actor: &PrincipalId,
     ) -> Result<BulkDone, InboxError> {
-        let (mut done, mut after) = (BulkDone::default(), None);
+        let (mut done, mut after, mut short) = (BulkDone::default(), None, 0);
         loop {
             let left = self.settings().bulk_max.saturating_sub(usize::try_from(done.matched).unwrap_or(usize::MAX));
             let limit = left.min(self.settings().sweep_batch.max(1));
@@ -108,8 +113,7 @@ impl Inbox {
                 filter: filter.clone(),
                 operation,
                 actor: actor.clone(),
-                after,
-                limit,
+                range: self.item_range(after, limit),
             };
             let step = self.run("bulk", job).await?;
             step.tally.count(&self.parts.metrics);
@@ -118,12 +122,13 @@ impl Inbox {
             }
             done.matched += step.matched;
             done.changed += step.changed;
-            done.more = step.more && limit == left;
-            if !step.more || limit == left {
+            let is_short = step.matched < limit as u64;
+            short += usize::from(is_short);
+            after = step.next;
+            if after.is_none() || (limit == left && !is_short) || short >= SHORT_STEPS {
                 self.bells.make_room(recipient);
-                return Ok(done);
+                return Ok(BulkDone { more: after.is_some(), ..done });
             }
-            after = step.last;
         }
     }
 }
@@ -134,16 +139,15 @@ struct BulkJob {
     filter: ItemFilter,
     operation: Operation,
     actor: PrincipalId,
-    after: Option<EventId>,
-    limit: usize,
+    range: ItemRange,
 }
 
 #[derive(Default)]
 struct StepDone {
     matched: u64,
     changed: u64,
-    last: Option<EventId>,
-    more: bool,
+    /// Where to go on, when there may be more.
+    next: Option<EventId>,
     tally: Tally,
 }
 
@@ -153,15 +157,11 @@ impl Job for BulkJob {
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<StepDone, InboxError> {
         let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else { return Ok(StepDone::default()) };
-        // One more than is changed tells whether there is more.
-        let mut found = change.tx.matching(change.row.number, &self.filter, self.after, self.limit + 1).await?;
-        let more = found.len() > self.limit;
-        found.truncate(self.limit);
-        let mut done =
-            StepDone { matched: found.len() as u64, more, last: found.last().map(|item| item.facts.event_id), ..StepDone::default() };
+        let found = change.tx.matching(change.row.number, &self.filter, self.range).await?;
+        let mut done = StepDone { matched: found.items.len() as u64, next: found.next, ..StepDone::default() };
         let (mut before, mut after) = (Vec::new(), Vec::new());
         let (now, rules) = (change.now, &self.kit.settings.rules);
-        for mut item in found {
+        for mut item in found.items {
             let was = item_value(&item);
             let step = match self.operation {
                 Operation::Redrive => item.redrive(now, rules),

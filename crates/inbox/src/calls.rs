@@ -61,9 +61,9 @@ pub struct Polled {
     pub epoch: SyncEpoch,
     /// Each item, and whether it is held back by a pause.
     pub items: Vec<(Item, bool)>,
-    /// The `ring_seq` of the last item, or what was asked for.
+    /// Where to go on: the `ring_seq` of the last item, or how far was looked when `inbox.scan_max` ended the page, or what was asked for.
     pub next: Seq,
-    /// Whether more follow.
+    /// Whether more may follow.
     pub more: bool,
 }
 
@@ -148,7 +148,7 @@ pub struct ClaimedNext {
 }
 
 /// One acknowledge of a batch.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Acknowledge {
     /// The item.
     pub event: EventId,
@@ -161,7 +161,7 @@ pub struct Acknowledge {
 }
 
 /// `release`.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct GiveBack {
     /// The item.
     pub event: EventId,
@@ -171,10 +171,32 @@ pub struct GiveBack {
     pub reason: String,
     /// How long it rests, at most `inbox.retry_cap`; claimable at once when absent.
     pub rest: Option<Duration>,
+    /// The session that gives it back.
+    pub session: Option<AgentSessionId>,
+}
+
+// The tokens are secrets.
+
+impl std::fmt::Debug for Acknowledge {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Acknowledge").field("event", &self.event).field("result", &self.result).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for GiveBack {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("GiveBack").field("event", &self.event).field("reason", &self.reason).finish_non_exhaustive()
+    }
+}
+
+impl std::fmt::Debug for Heartbeat {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Heartbeat").field("event", &self.event).field("extend", &self.extend).finish_non_exhaustive()
+    }
 }
 
 /// One heartbeat of a batch.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Heartbeat {
     /// The item.
     pub event: EventId,
@@ -213,7 +235,7 @@ pub struct BulkDone {
     pub matched: u64,
     /// Items that were changed; zero in a dry run.
     pub changed: u64,
-    /// Whether the rate cap (`inbox.bulk_max`) left some for another call.
+    /// Whether the rate cap (`inbox.bulk_max`), or how much one call looks at, may have left some for another call.
     pub more: bool,
 }
 
@@ -269,4 +291,24 @@ pub enum PresenceChange {
         /// For how long; until it says otherwise when absent.
         for_: Option<Duration>,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::EventId;
+    use uuid::Uuid;
+
+    use super::{Acknowledge, GiveBack, Heartbeat};
+    use crate::{AckResult, Report};
+
+    #[test]
+    fn no_lease_token_is_shown() {
+        let (event, token) = (EventId::new(Uuid::from_u128(1)), || "a secret".to_owned());
+        let acknowledge = Acknowledge { event, token: token(), result: AckResult::Completed, report: Report::default() };
+        let release = GiveBack { event, token: token(), reason: "busy".to_owned(), rest: None, session: None };
+        let heartbeat = Heartbeat { event, token: token(), extend: None };
+        for text in [format!("{acknowledge:?}"), format!("{release:?}"), format!("{heartbeat:?}")] {
+            assert!(text.contains("event") && !text.contains("secret"), "{text}");
+        }
+    }
 }

@@ -8,6 +8,9 @@ use domain::{EventId, IdGenerator, Publication, QueueName, Timestamp};
 use crate::announce::{dead_lettered, quarantined, requeued, resumed};
 use crate::{AckState, InboxError, InboxTx, Item, Metrics, Presence, Recipient, RecipientRow, RequeueReason, ResumeCause, Settings, Step};
 
+/// Batches of due items that one change passes by at most.
+const BATCHES: usize = 8;
+
 /// What jobs need beside their transaction.
 #[derive(Clone, Debug)]
 pub(crate) struct Kit {
@@ -116,7 +119,7 @@ impl<'t> Change<'t> {
         self.moved.push((item, step));
     }
 
-    /// What time has made of an item. Of retries that are due, `keep` are handed out as they are; the others are left where `leave` says so.
+    /// What time has made of an item. `retries` says what becomes of one that is a retry and due.
     pub(crate) fn settle(&mut self, mut item: Item, retries: impl Fn(&Item) -> Retry) -> Due {
         let claimed = item.state == AckState::Claimed;
         if item.due_at().is_some_and(|due| due <= self.now) && item.forgive(self.now, self.kit.started_at) {
@@ -135,19 +138,30 @@ impl<'t> Change<'t> {
         Due::Moved
     }
 
-    /// Settles what is due first, at most `inbox.sweep_batch` of it, and writes it. Answers the kept retries, and whether more is due.
+    /// Settles what is due first, at most `inbox.sweep_batch` of it, and writes it. Answers the kept retries, and whether another call would find more. Passes
+    /// by batches of which nothing is settled or kept.
     pub(crate) async fn settle_due(&mut self, retries: impl Fn(&Item) -> Retry) -> Result<(Vec<Item>, bool), InboxError> {
         let limit = self.kit.settings.sweep_batch.max(1);
-        let due = self.tx.due_items(self.row.number, self.now, None, limit).await?;
-        let more = due.len() >= limit;
-        let mut kept = Vec::new();
-        for item in due {
-            if let Due::Kept(item) = self.settle(item, &retries) {
-                kept.push(*item);
+        let (mut kept, mut after, mut more) = (Vec::new(), None, true);
+        for _ in 0..BATCHES {
+            let due = self.tx.due_items(self.row.number, self.now, after, limit).await?;
+            more = due.len() >= limit;
+            after = due.last().and_then(|item| Some((item.due_at()?, item.facts.event_id)));
+            let mut is_left = true;
+            for item in due {
+                match self.settle(item, &retries) {
+                    Due::Kept(item) => kept.push(*item),
+                    Due::Moved => is_left = false,
+                    Due::Left => {}
+                }
+            }
+            if !more || !is_left || !kept.is_empty() {
+                break;
             }
         }
+        let has_progressed = !self.moved.is_empty() || !kept.is_empty();
         self.write().await?;
-        Ok((kept, more))
+        Ok((kept, more && has_progressed))
     }
 
     /// Has `next_due` say exactly when time will next change the inbox.

@@ -24,6 +24,7 @@ impl Inbox {
         let recipient = self.own(caller, Action::InboxClaim).await?;
         self.check_batch("/event_ids", request.events.len())?;
         self.bells.fetched(&recipient);
+        self.touch(&recipient, request.session.as_ref(), None).await;
         let terms = Terms::new(request.lease, request.session, request.key)?;
         let job = ClaimJob { kit: self.kit.clone(), recipient: recipient.clone(), events: request.events, terms };
         let (inbox, owner) = (self.shared()?, caller.clone());

@@ -17,6 +17,8 @@ use crate::{Backlog, ClaimNext, Claimed, ClaimedNext, Inbox, InboxError, InboxTx
 
 /// How often one claim reads on when what it read had expired.
 const ROUNDS: usize = 8;
+/// How many units one look of a claim has for ending what has expired, before it is said that nothing is there.
+const LOOKS: usize = 64;
 
 impl Inbox {
     /// Claims the next items of the calling agent, waiting for the first if it may. A due retry and a lapsed lease end the wait like a ring.
@@ -38,13 +40,13 @@ impl Inbox {
         let limit = Self::limit("/limit", request.limit, self.settings().claim_max_items)?;
         let queues = self.queue_filter(request.queues)?;
         self.bells.fetched(&recipient);
+        self.touch(&recipient, request.session.as_ref(), None).await;
         let terms = Terms::new(request.lease, request.session, request.key)?;
         let job = NextJob { kit: self.kit.clone(), recipient: recipient.clone(), queues, limit, terms };
         let mut wait: Option<Wait> = None;
         let mut is_last = false;
         loop {
-            let (inbox, owner, job) = (self.shared()?, caller.clone(), job.clone());
-            let next = self.hand(caller, leases, async move { inbox.take_next(&owner, job).await }).await?;
+            let next = self.look_next(caller, &job).await?;
             let is_empty = next.answer().is_none_or(|next| next.claims.is_empty());
             if !is_empty || is_last {
                 return self.answer(&recipient, next).await;
@@ -102,13 +104,27 @@ impl Inbox {
         }
     }
 
+    /// Tries to claim, and tries again for as long as what has expired keeps it from seeing what has not.
+    async fn look_next(&self, caller: &Caller, job: &NextJob) -> Result<Handing<Found>, InboxError> {
+        let mut looks = 1;
+        loop {
+            let (inbox, owner, job) = (self.shared()?, caller.clone(), job.clone());
+            let next = self.hand(caller, leases, async move { inbox.take_next(&owner, job).await }).await?;
+            let is_unsettled = next.answer().is_some_and(|found| found.claims.is_empty() && found.is_unsettled);
+            if !is_unsettled || looks >= LOOKS {
+                return Ok(next);
+            }
+            looks += 1;
+        }
+    }
+
     /// One attempt, with the envelopes.
     async fn take_next(&self, caller: &Caller, job: NextJob) -> Result<Found, InboxError> {
         let recipient = job.recipient.clone();
-        let Next { taken, queues, due } = self.run("claim_next", job).await?;
+        let Next { taken, queues, due, is_unsettled } = self.run("claim_next", job).await?;
         self.count_claims(&taken);
         let claims = self.hand_out(caller, &recipient, taken.items, taken.at).await?;
-        Ok(Found { claims, queues, due })
+        Ok(Found { claims, queues, due, is_unsettled })
     }
 
     async fn answer(&self, recipient: &Recipient, next: Handing<Found>) -> Result<ClaimedNext, InboxError> {
@@ -133,6 +149,8 @@ struct Found {
     queues: QueueFilter,
     /// A lower bound of when time will next change the inbox.
     due: Option<Timestamp>,
+    /// Much had expired: not everything was seen.
+    is_unsettled: bool,
 }
 
 fn leases(found: &Found) -> Vec<(EventId, LeaseToken)> {
@@ -144,6 +162,7 @@ struct Next {
     taken: Taken,
     queues: QueueFilter,
     due: Option<Timestamp>,
+    is_unsettled: bool,
 }
 
 #[derive(Clone)]
@@ -163,17 +182,18 @@ impl Job for NextJob {
         let at = tx.now();
         let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else {
             let taken = Taken { items: Vec::new(), at, tally: Tally::default(), is_replay: false };
-            return Ok(Next { taken, queues: self.queues.clone(), due: None });
+            return Ok(Next { taken, queues: self.queues.clone(), due: None, is_unsettled: false });
         };
         self.terms.check_session(&change)?;
         let queues = self.open_queues(&change.row);
+        let mut is_unsettled = false;
         let (items, is_replay) = match self.terms.replay(&mut change).await? {
             Some(items) => (items, true),
             None if change.row.paused => (Vec::new(), false),
-            None => (self.take(&mut change, &queues).await?, false),
+            None => (self.take(&mut change, &queues, &mut is_unsettled).await?, false),
         };
         let due = change.row.next_due;
-        Ok(Next { taken: Taken { items, at, tally: change.close().await?, is_replay }, queues, due })
+        Ok(Next { taken: Taken { items, at, tally: change.close().await?, is_replay }, queues, due, is_unsettled })
     }
 }
 
@@ -183,20 +203,27 @@ impl NextJob {
         QueueFilter { only: self.queues.only.clone(), except: row.paused_queues.iter().cloned().collect() }
     }
 
-    async fn take(&self, change: &mut Change<'_>, queues: &QueueFilter) -> Result<Vec<(Item, LeaseToken)>, InboxError> {
+    /// What it can get. Says whether something was settled and more of it hides what could be had.
+    async fn take(
+        &self,
+        change: &mut Change<'_>,
+        queues: &QueueFilter,
+        is_unsettled: &mut bool,
+    ) -> Result<Vec<(Item, LeaseToken)>, InboxError> {
         let mut retries = Vec::new();
         if change.row.next_due.is_some_and(|due| due <= change.now) {
             let admitted = queues.clone();
-            let (kept, _) =
+            let (kept, more) =
                 change.settle_due(move |item| if admitted.admits(&item.facts.queue) { Retry::Keep } else { Retry::Leave }).await?;
-            retries = kept;
+            (retries, *is_unsettled) = (kept, more);
             change.recompute_due().await?;
         }
         let room = Terms::room(change, self.limit).await?;
         if room == 0 {
             return Ok(Vec::new());
         }
-        let mut candidates = self.candidates(change, queues, room).await?;
+        let (mut candidates, is_done) = self.candidates(change, queues, room).await?;
+        *is_unsettled = *is_unsettled || !is_done;
         candidates.extend(retries);
         if candidates.is_empty() {
             return Ok(Vec::new());
@@ -218,15 +245,16 @@ impl NextJob {
         Ok(taken)
     }
 
-    /// The first available items. What expired meanwhile ends here, and does not keep others from being read.
-    async fn candidates(&self, change: &mut Change<'_>, queues: &QueueFilter, room: usize) -> Result<Vec<Item>, InboxError> {
-        let mut alive = Vec::new();
+    /// The first available items, and whether there are no more than these or as many as there is room for. What expired meanwhile ends here, and
+    /// does not keep others from being read.
+    async fn candidates(&self, change: &mut Change<'_>, queues: &QueueFilter, room: usize) -> Result<(Vec<Item>, bool), InboxError> {
+        let (mut alive, mut is_done) = (Vec::new(), false);
         for _ in 0..ROUNDS {
             let read = change.tx.available(change.row.number, queues, room).await?;
             let is_full_page = read.len() >= room;
             let (claimable, expired): (Vec<_>, Vec<_>) = read.into_iter().partition(|item| item.is_claimable(change.now));
             alive = claimable;
-            let is_done = expired.is_empty() || !is_full_page;
+            is_done = expired.is_empty() || !is_full_page;
             for item in expired {
                 change.settle(item, |_| Retry::Leave);
             }
@@ -235,6 +263,6 @@ impl NextJob {
                 break;
             }
         }
-        Ok(alive)
+        Ok((alive, is_done))
     }
 }

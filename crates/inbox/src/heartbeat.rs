@@ -4,20 +4,26 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use authz::{Action, Caller};
-use domain::EventId;
+use domain::{AgentSessionId, EventId};
 
 use crate::change::{Change, Kit};
 use crate::inbox::Job;
 use crate::{Extended, Heartbeat, Inbox, InboxError, InboxTx, ItemOutcome, LeaseHash, Recipient};
 
 impl Inbox {
-    /// Extends leases of the calling agent; one outcome for each, in the order of the request.
+    /// Extends leases of the calling agent; one outcome for each, in the order of the request. `session` says who works.
     ///
     /// # Errors
     /// [`InboxError::Denied`] unless the caller is an agent with the scope `inbox.heartbeat`; [`InboxError::Invalid`]; the store's.
-    pub async fn heartbeat(&self, caller: &Caller, beats: Vec<Heartbeat>) -> Result<Vec<ItemOutcome<Extended>>, InboxError> {
+    pub async fn heartbeat(
+        &self,
+        caller: &Caller,
+        session: Option<&AgentSessionId>,
+        beats: Vec<Heartbeat>,
+    ) -> Result<Vec<ItemOutcome<Extended>>, InboxError> {
         let recipient = self.own(caller, Action::InboxHeartbeat).await?;
         self.check_batch("/leases", beats.len())?;
+        self.touch(&recipient, session, None).await;
         let outcomes = self.run("heartbeat", HeartbeatJob { kit: self.kit.clone(), recipient, beats }).await?;
         let count = |wanted: fn(&ItemOutcome<Extended>) -> bool| outcomes.iter().filter(|outcome| wanted(outcome)).count() as u64;
         self.parts.metrics.heartbeats.add(count(|outcome| matches!(outcome, ItemOutcome::Ok(_))));

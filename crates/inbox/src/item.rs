@@ -302,6 +302,14 @@ impl Item {
         }
     }
 
+    /// About how many bytes its history has on its way to a client.
+    pub fn history_bytes(&self) -> usize {
+        /// Instants, numbers and names of members of one attempt.
+        const FRAME: usize = 224;
+        let text = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        self.history.iter().map(|attempt| FRAME + text(&attempt.summary) + text(&attempt.result)).sum()
+    }
+
     /// When time will next change it: the end of its lease, its retry, its expiry, whichever comes first. Stores index it.
     pub fn due_at(&self) -> Option<Timestamp> {
         match self.state {

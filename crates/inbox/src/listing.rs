@@ -3,10 +3,11 @@
 use authz::Caller;
 use domain::{EventId, PrincipalId};
 
-use crate::{Inbox, InboxError, InboxState, Item, ItemFilter, QueueFilter, Recipient};
+use crate::{Inbox, InboxError, InboxState, Item, ItemFilter, ItemPage, ItemRange, QueueFilter, Recipient};
 
 impl Inbox {
-    /// Items of an inbox in any state, by event id, strictly after `after`. Without `agent` the calling agent's own; operators may name any.
+    /// Items of an inbox in any state, by event id, strictly after `after`. Without `agent` the calling agent's own; operators may name any. A page
+    /// may have fewer than `limit` although more follow: `inbox.scan_max` and `inbox.claim_max_bytes` end it early.
     ///
     /// # Errors
     /// [`InboxError::Denied`]; [`InboxError::Invalid`] for a limit of zero; [`InboxError::NotFound`] for an agent that is not there; the store's.
@@ -17,10 +18,16 @@ impl Inbox {
         filter: ItemFilter,
         after: Option<EventId>,
         limit: usize,
-    ) -> Result<Vec<Item>, InboxError> {
+    ) -> Result<ItemPage, InboxError> {
         let recipient = self.readable(caller, agent).await?;
         let limit = Self::limit("#query/limit", limit, self.settings().poll_max_items)?;
-        Ok(self.parts.store.items(&recipient, &filter, after, limit).await?)
+        Ok(self.parts.store.items(&recipient, &filter, self.item_range(after, limit)).await?)
+    }
+
+    /// A part of a listing within the bounds of every part.
+    pub(crate) fn item_range(&self, after: Option<EventId>, limit: usize) -> ItemRange {
+        let settings = self.settings();
+        ItemRange { after, limit, scan_max: settings.scan_max.max(1), bytes_max: settings.claim_max_bytes }
     }
 
     /// One item of an inbox in any state.

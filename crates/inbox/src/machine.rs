@@ -188,6 +188,18 @@ impl Item {
         Ok(lease.until)
     }
 
+    /// Its claim is answered once more, to a worker that asks again: that worker is heard of. See [`Item::is_unheard`].
+    pub(crate) fn answer_again(&mut self, now: Timestamp) {
+        if let Some(lease) = &mut self.lease {
+            lease.heartbeat_at = now.max(lease.claimed_at.plus(Duration::from_micros(1))).max(lease.heartbeat_at);
+        }
+    }
+
+    /// Whether nothing was heard of its worker since the claim: only then can the claim be taken back because its answer did not arrive.
+    pub(crate) fn is_unheard(&self) -> bool {
+        self.lease.as_ref().is_some_and(|lease| lease.heartbeat_at <= lease.claimed_at)
+    }
+
     /// Ends the attempt with its worker's result, also past the lease's end, as long as nobody noticed.
     ///
     /// # Errors
@@ -224,8 +236,8 @@ impl Item {
         })
     }
 
-    /// The server was away until `since`: a lease whose worker could not be heard since before then lasts from then for as long as it was given,
-    /// never beyond the attempt's deadline, and its worker counts as heard of at `since`: each restart is forgiven once. A restart burns no attempt.
+    /// The server was away until `since`: a lease whose worker could not be heard since before then lasts from then for as long as it had when its
+    /// worker was last heard of, never beyond the attempt's deadline, and its worker counts as heard of at `since`: each restart is forgiven once. A restart burns no attempt.
     /// Answers whether the lease was extended.
     pub fn forgive(&mut self, now: Timestamp, since: Timestamp) -> bool {
         let Some(lease) = self.lease.as_mut().filter(|lease| lease.heartbeat_at < since) else { return false };
@@ -336,6 +348,10 @@ impl Item {
         });
         let excess = self.history.len().saturating_sub(rules.history_max.max(1));
         self.history.drain(..excess);
+        let older = self.history.len().saturating_sub(rules.results_kept);
+        for attempt in self.history.iter_mut().take(older) {
+            attempt.result = None;
+        }
         Ok(lease)
     }
 

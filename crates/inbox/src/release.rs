@@ -27,6 +27,7 @@ impl Inbox {
             let most = settings.rules.retry_cap.as_secs();
             return Err(InboxError::invalid("/retry_after_seconds", format!("at most {most}")));
         }
+        self.touch(&recipient, request.session.as_ref(), None).await;
         let rest = request.rest;
         let release = if request.reason == SNOOZE { Release::Snooze { rest } } else { Release::Counted { rest } };
         let job = ReleaseJob {
@@ -51,7 +52,8 @@ impl Inbox {
     }
 
     /// Takes back what was claimed for a client that was gone before the answer was written: claimable at once, not counted. What is not held
-    /// under its token any more is left alone.
+    /// under its token any more is left alone, and so is what the client has shown to know of since: by a heartbeat, or by asking again under
+    /// its `Idempotency-Key`.
     ///
     /// # Errors
     /// The store's.
@@ -130,7 +132,7 @@ impl Job for UnreadJob {
         let mut items = change.find(&wanted).await?;
         let mut given_back = 0;
         for (event, token) in &self.claims {
-            let Some(mut item) = items.remove(event).filter(|item| item.holds(token)) else { continue };
+            let Some(mut item) = items.remove(event).filter(|item| item.holds(token) && item.is_unheard()) else { continue };
             if let Ok(step) = item.release(change.now, &Release::Interrupted, Report::default(), &self.kit.settings.rules) {
                 change.moved(item, Some(step));
                 given_back += 1;

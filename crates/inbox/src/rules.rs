@@ -25,6 +25,8 @@ pub struct Rules {
     pub priority_boost: Duration,
     /// Attempts that an item's history keeps, the latest (`inbox.history_max`).
     pub history_max: usize,
+    /// Of those, the latest whose result is kept too (`inbox.results_kept`): results are large, and a worker looks at what was tried last.
+    pub results_kept: usize,
 }
 
 impl Default for Rules {
@@ -39,6 +41,7 @@ impl Default for Rules {
             max_attempts: 5,
             priority_boost: Duration::from_mins(5),
             history_max: 20,
+            results_kept: 3,
         }
     }
 }

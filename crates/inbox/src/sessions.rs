@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use async_trait::async_trait;
 use authz::{Action, Caller};
@@ -26,18 +27,20 @@ impl Touches {
     const MANY: usize = 10_000;
 
     /// Whether it is time to write down again that `session` was heard of.
-    fn is_due(&self, session: &AgentSessionId, now: Timestamp, interval: std::time::Duration) -> bool {
+    fn is_due(&self, session: &AgentSessionId, now: Timestamp, interval: Duration) -> bool {
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(session).is_none_or(|at| at.plus(interval) <= now)
+    }
+
+    /// It is written down. Only for sessions that there are: names that clients make up are not remembered.
+    fn note(&self, session: &AgentSessionId, now: Timestamp, interval: Duration) {
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if known.get(session).is_some_and(|at| at.plus(interval) > now) {
-            return false;
-        }
         if known.len() >= Self::MANY {
             known.retain(|_, at| at.plus(interval) > now);
         }
         if known.len() < Self::MANY {
             known.insert(session.clone(), now);
         }
-        true
     }
 }
 
@@ -72,18 +75,37 @@ impl Inbox {
         Ok(Subscribed { session, head: view.head(), epoch: view.epoch, transport })
     }
 
-    /// Notes that a session was heard of, at most every `inbox.session_touch_interval`. It is a note: nothing fails because of it.
-    pub(crate) async fn touch(&self, recipient: &Recipient, session: &AgentSessionId, last_seen: Option<Seq>) {
-        if self.touches.is_due(session, self.parts.clock.now(), self.settings().session_touch_interval) {
-            self.write_touch(recipient, session, last_seen, true).await;
+    /// Notes that a session was heard of, where a request names one, at most every `inbox.session_touch_interval`. It is a note: nothing fails
+    /// because of it, and a session that is not the inbox's is passed by without a write.
+    pub(crate) async fn touch(&self, recipient: &Recipient, session: Option<&AgentSessionId>, last_seen: Option<Seq>) {
+        let Some(session) = session else { return };
+        let (now, interval) = (self.parts.clock.now(), self.settings().session_touch_interval);
+        if !self.touches.is_due(session, now, interval) {
+            return;
+        }
+        let is_own = match self.parts.store.session(&recipient.tenant, session).await {
+            Ok(found) => found.is_some_and(|found| found.recipient == *recipient),
+            Err(error) => {
+                tracing::debug!(error = %error, "it could not be looked up which session was heard of");
+                false
+            }
+        };
+        if is_own && self.write_touch(recipient, session, last_seen, true).await {
+            self.touches.note(session, now, interval);
         }
     }
 
-    pub(crate) async fn write_touch(&self, recipient: &Recipient, session: &AgentSessionId, last_seen: Option<Seq>, is_active: bool) {
+    /// Answers whether it was written.
+    pub(crate) async fn write_touch(
+        &self,
+        recipient: &Recipient,
+        session: &AgentSessionId,
+        last_seen: Option<Seq>,
+        is_active: bool,
+    ) -> bool {
         let job = TouchJob { recipient: recipient.clone(), session: session.clone(), last_seen, is_active };
-        if let Err(error) = self.run("touch_session", job).await {
-            tracing::debug!(error = %error, "it could not be noted that a session was heard of");
-        }
+        let written = self.run("touch_session", job).await;
+        written.inspect_err(|error| tracing::debug!(error = %error, "it could not be noted that a session was heard of")).unwrap_or(false)
     }
 }
 
@@ -137,5 +159,27 @@ impl Job for TouchJob {
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<bool, InboxError> {
         Ok(tx.touch_session(&self.recipient, &self.session, self.last_seen, self.is_active).await?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use domain::{AgentSessionId, Timestamp};
+
+    use super::Touches;
+
+    #[test]
+    fn a_session_is_remembered_once_it_is_written_down_and_not_because_it_was_asked_about() {
+        let (touches, interval) = (Touches::default(), Duration::from_secs(15));
+        let (start, session) = (Timestamp::from_micros(0), AgentSessionId::parse("sess_1").unwrap());
+        for number in 0..50 {
+            assert!(touches.is_due(&AgentSessionId::parse(&format!("sess_{number}")).unwrap(), start, interval));
+        }
+        assert!(touches.0.lock().unwrap().is_empty());
+        touches.note(&session, start, interval);
+        assert!(!touches.is_due(&session, start, interval));
+        assert!(touches.is_due(&session, start.plus(interval), interval));
     }
 }

@@ -29,7 +29,9 @@ pub struct Settings {
     pub poll_max_items: usize,
     /// `inbox.claim_max_items`: most entries of one claim, acknowledge or heartbeat.
     pub claim_max_items: usize,
-    /// `inbox.claim_max_bytes`: envelopes that one claim hands out; one always.
+    /// `inbox.scan_max`: items that one page of a poll, a listing or a bulk operation looks at, whether or not they match.
+    pub scan_max: usize,
+    /// `inbox.claim_max_bytes`: envelopes and histories that one claim hands out, and histories of one page of a listing; one item always.
     pub claim_max_bytes: usize,
     /// `inbox.max_waiters`: waits and streams of the whole process.
     pub max_waiters: usize,
@@ -75,6 +77,7 @@ impl Default for Settings {
             store_retry: Duration::from_secs(1),
             poll_wait_max: Duration::from_secs(30),
             poll_max_items: 1_000,
+            scan_max: 10_000,
             claim_max_items: 100,
             claim_max_bytes: 4 << 20,
             max_waiters: 100_000,

@@ -12,6 +12,9 @@ use crate::bells::{Rung, Waiter, Woken};
 use crate::metrics::Counted;
 use crate::{Inbox, InboxError, InboxView, PollRange, QueueFilter, Recipient, RecipientRow, Signal};
 
+/// An open stream is noted as a sign of life every so many `inbox.session_touch_interval`: sessions are many, and are kept for days.
+const TOUCH_EVERY: u32 = 4;
+
 /// The signals of one inbox to one session.
 pub struct SignalStream {
     inbox: Arc<Inbox>,
@@ -31,6 +34,10 @@ pub struct SignalStream {
     /// While something waits: how often it has been rung again, and when it is to be next.
     repeats: usize,
     again_at: Option<Instant>,
+    /// After a failure of the store: when it is looked again. Nothing is repeated because of it.
+    retry_at: Option<Instant>,
+    /// When it is next noted that the session is there.
+    touch_at: Option<Instant>,
 }
 
 /// Whether the next signal carries `resync`.
@@ -75,6 +82,7 @@ impl Inbox {
         if let Some(session) = &session {
             self.write_touch(&recipient, session, after, true).await;
         }
+        let touch_at = session.as_ref().and_then(|_| self.next_touch());
         let metrics = &self.parts.metrics;
         metrics.streams_opened.increment();
         Ok(SignalStream {
@@ -91,6 +99,8 @@ impl Inbox {
             resync: after.map_or(Resync::No, Resync::Below),
             repeats: 0,
             again_at: None,
+            retry_at: None,
+            touch_at,
         })
     }
 
@@ -112,6 +122,13 @@ impl Inbox {
     }
 }
 
+impl Inbox {
+    /// When an open stream is next noted as a sign of life.
+    fn next_touch(&self) -> Option<Instant> {
+        Instant::now().checked_add(self.settings().session_touch_interval.saturating_mul(TOUCH_EVERY))
+    }
+}
+
 impl SignalStream {
     /// The next signal; `None` when the caller's standing is lost or the process drains. Dropping the call loses nothing.
     pub async fn next(&mut self) -> Option<Signal> {
@@ -120,6 +137,7 @@ impl SignalStream {
                 self.end().await;
                 return None;
             }
+            self.note_session().await;
             if let Some(signal) = self.look().await {
                 return Some(signal);
             }
@@ -141,11 +159,20 @@ impl SignalStream {
         }
     }
 
-    /// Waits for a ring, the next repetition, or the end of the token.
+    /// Notes from time to time that the session is there: an open stream is a sign of life.
+    async fn note_session(&mut self) {
+        if self.touch_at.is_some_and(|at| at <= Instant::now()) {
+            self.inbox.touch(&self.recipient, self.session.as_ref(), None).await;
+            self.touch_at = self.inbox.next_touch();
+        }
+    }
+
+    /// Waits for a ring, the next repetition or note, the next try, or the end of the token.
     async fn wait(&mut self) -> Woken {
         let now = self.inbox.parts.clock.now();
         let expiry = self.caller.expires_at.map(|end| Instant::now() + end.since(now) + Duration::from_millis(1));
-        let until = [self.again_at, expiry].into_iter().flatten().min();
+        let look_at = self.retry_at.or(self.again_at);
+        let until = [look_at, self.touch_at, expiry].into_iter().flatten().min();
         let timer = async {
             match until {
                 Some(until) => sleep_until(until).await,
@@ -163,7 +190,9 @@ impl SignalStream {
     async fn look(&mut self) -> Option<Signal> {
         let rung = self.waiter.look();
         let repeats = self.again_at.is_some_and(|at| at <= Instant::now());
-        if rung.news == self.seen.news && !self.must_look && !repeats {
+        let is_waiting = self.retry_at.is_some_and(|at| at > Instant::now());
+        let is_asked = rung.news != self.seen.news || self.must_look || repeats;
+        if is_waiting || !is_asked {
             return None;
         }
         if rung.resumed != self.seen.resumed {
@@ -175,7 +204,7 @@ impl SignalStream {
         let now = self.inbox.parts.clock.now();
         match self.read(now, repeats).await {
             Ok(signal) => {
-                self.must_look = false;
+                (self.must_look, self.retry_at) = (false, None);
                 if let (Some(_), true, Some(at)) = (&signal, has_news, rung.at) {
                     self.inbox.parts.metrics.signal_latency.observe(self.inbox.parts.clock.now().since(at));
                 }
@@ -183,7 +212,7 @@ impl SignalStream {
             }
             Err(error) => {
                 tracing::warn!(tenant.id = %self.recipient.tenant, agent.id = %self.recipient.agent, error = %error, "an inbox could not be read; its signals are late");
-                self.again_at = Some(Instant::now() + self.inbox.settings().store_retry);
+                self.retry_at = Some(Instant::now() + self.inbox.settings().store_retry);
                 None
             }
         }
@@ -223,9 +252,11 @@ impl SignalStream {
             Resync::Yes => return Ok(true),
             Resync::Below(cursor) => cursor.min(row.head),
         };
-        let first = PollRange { after: Seq::ZERO, limit: 1, claimable_only: true, queues: queues.clone() };
+        let scan_max = self.inbox.settings().scan_max.max(1);
+        let first = PollRange { after: Seq::ZERO, limit: 1, claimable_only: true, queues: queues.clone(), scan_max };
         let page = self.inbox.parts.store.poll(&self.recipient, &first).await?;
-        Ok(page.items.first().is_some_and(|item| item.ring_seq <= cursor))
+        // What could not be looked at may be there: looking once too often is harmless.
+        Ok(page.items.first().map_or(page.more && page.next < cursor, |item| item.ring_seq <= cursor))
     }
 
     /// Has it ring again after a while, if it still waits then.

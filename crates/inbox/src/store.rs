@@ -79,8 +79,11 @@ pub struct InboxPage {
     pub view: InboxView,
     /// The items.
     pub items: Vec<Item>,
-    /// Whether more follow.
+    /// Whether more may follow.
     pub more: bool,
+    /// Where to go on: the `ring_seq` of the last item, or how far was looked when [`PollRange::scan_max`] ended the page. What was asked for when
+    /// nothing was found.
+    pub next: Seq,
     /// The lowest `ring_seq` of the inbox's current items.
     pub oldest: Option<Seq>,
 }
@@ -96,6 +99,30 @@ pub struct PollRange {
     pub claimable_only: bool,
     /// Only of these queues.
     pub queues: QueueFilter,
+    /// At most so many items are looked at, at least 1: a page may end early, even without an item.
+    pub scan_max: usize,
+}
+
+/// Which part of a listing to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ItemRange {
+    /// Items of events strictly after this one; from the first when absent.
+    pub after: Option<EventId>,
+    /// At most this many items, at least 1.
+    pub limit: usize,
+    /// At most so many items are looked at, at least 1: a page may end early, even without an item.
+    pub scan_max: usize,
+    /// A page ends when the histories of its items have more bytes; one item always.
+    pub bytes_max: usize,
+}
+
+/// A part of a listing, by event.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItemPage {
+    /// The items. May be empty although more follow.
+    pub items: Vec<Item>,
+    /// Where to go on, when more may follow.
+    pub next: Option<EventId>,
 }
 
 /// How much waits, counted up to a bound.
@@ -107,7 +134,7 @@ pub struct Backlog {
     pub claimed: u64,
     /// Items that rest and are not due yet.
     pub resting: u64,
-    /// When the next of those is due.
+    /// When the first lease of those that are claimed ends, or the first of those that rest is due: whichever comes first.
     pub next_due: Option<Timestamp>,
 }
 
@@ -196,18 +223,12 @@ pub struct ClaimRecord {
 pub trait InboxStore: Send + Sync {
     /// The inbox and its log: a fixed number of row reads. [`StoreError::TenantInactive`] for a tenant that is not there.
     async fn view(&self, recipient: &Recipient) -> Result<InboxView, StoreError>;
-    /// Current items by `ring_seq`.
+    /// Current items by `ring_seq`, without their histories.
     async fn poll(&self, recipient: &Recipient, range: &PollRange) -> Result<InboxPage, StoreError>;
     /// How much waits at `now`, each number counted up to `most`. Queues that `queues` leaves out do not count.
     async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp, most: u64) -> Result<Backlog, StoreError>;
-    /// Items of the inbox in any state by event id, strictly after `after`, at most `limit`.
-    async fn items(
-        &self,
-        recipient: &Recipient,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError>;
+    /// Items of the inbox in any state by event id.
+    async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError>;
     /// One item in any state.
     async fn item(&self, recipient: &Recipient, event: EventId) -> Result<Option<Item>, StoreError>;
     /// The stored envelopes of events of a tenant ([`domain::Event::body`]) in the order asked: from the log, else from what was copied aside
@@ -254,14 +275,8 @@ pub trait InboxWrite: Send {
     async fn claimed(&mut self, recipient: RecipientNumber, most: u64) -> Result<u64, StoreError>;
     /// These items in any state, in the order asked.
     async fn find(&mut self, recipient: RecipientNumber, events: &[EventId]) -> Result<Vec<Option<Item>>, StoreError>;
-    /// Items that have not ended, by event id, strictly after `after`, at most `limit`.
-    async fn matching(
-        &mut self,
-        recipient: RecipientNumber,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError>;
+    /// Items that have not ended, by event id.
+    async fn matching(&mut self, recipient: RecipientNumber, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError>;
     /// Writes what the machine changed in these items. Those whose state [`AckState::is_ended`] leave the hot table in the same step, and the copy
     /// of their envelope goes with the event's last item. Every item was read in this transaction.
     async fn put(&mut self, items: &[Item]) -> Result<(), StoreError>;
@@ -283,7 +298,7 @@ pub trait InboxWrite: Send {
         last_seen: Option<Seq>,
         is_active: bool,
     ) -> Result<bool, StoreError>;
-    /// Removes, at most `limit` of each: ended items whose end and whose making lie before `ended_before`, claim records made before
+    /// Removes, at most `limit` of each and looking at a small multiple of that: ended items whose end and whose making lie before `ended_before`, claim records made before
     /// `records_before`, sessions not heard of since `sessions_before`; and discards, in the same measure, items of agents that are gone. Answers
     /// whether another call would find more.
     async fn prune_inboxes(

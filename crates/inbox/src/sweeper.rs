@@ -36,16 +36,17 @@ impl Sweeper {
         Self { inbox, failing: Mutex::default() }
     }
 
-    /// Sweeps every `inbox.sweep_interval` and at the next due time, until `stop`; prunes every `inbox.prune_interval`.
+    /// Sweeps every `inbox.sweep_interval` and at the next due time, until `stop`; prunes every `inbox.prune_interval`, and in between for as long
+    /// as there is more to prune, one step after each sweep.
     pub async fn run(&self, stop: CancellationToken) {
-        let mut pruned_at: Option<Instant> = None;
-        loop {
-            let pause = self.sweep_all().await;
-            let prune_interval = self.inbox.settings().prune_interval;
-            if pruned_at.is_none_or(|at| at.elapsed() >= prune_interval) {
-                pruned_at = Some(Instant::now());
-                self.prune().await;
+        let mut prune_at = Instant::now();
+        while !stop.is_cancelled() {
+            let mut pause = self.sweep_all(&stop).await;
+            if prune_at <= Instant::now() && !stop.is_cancelled() {
+                let has_more = self.prune().await;
+                prune_at = Instant::now() + if has_more { SHORTEST } else { self.inbox.settings().prune_interval };
             }
+            pause = pause.min(prune_at.saturating_duration_since(Instant::now()));
             tokio::select! {
                 biased;
                 () = stop.cancelled() => return,
@@ -55,10 +56,13 @@ impl Sweeper {
     }
 
     /// Sweeps until nothing more is due; answers how long to wait for what is next.
-    async fn sweep_all(&self) -> Duration {
+    async fn sweep_all(&self, stop: &CancellationToken) -> Duration {
         let settings = self.inbox.settings();
         let mut more = true;
         for _ in 0..ROUNDS {
+            if stop.is_cancelled() {
+                break;
+            }
             match self.sweep().await {
                 Ok(true) => {}
                 Ok(false) => {
@@ -128,10 +132,11 @@ impl Sweeper {
         }
     }
 
-    /// The inboxes that failed and are left alone for now.
+    /// The inboxes that failed and are left alone for now. One that was not tried again long after it could have been is not due any more, or gone.
     fn shunned(&self) -> Vec<Recipient> {
-        let failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut failing = self.failing.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();
+        failing.retain(|_, (_, until)| *until + LONGEST > now);
         failing.iter().filter(|(_, (_, until))| *until > now).map(|(recipient, _)| recipient.clone()).collect()
     }
 
@@ -144,19 +149,14 @@ impl Sweeper {
         pause
     }
 
-    /// Removes what its retention has passed, a batch at a time.
-    async fn prune(&self) {
-        for _ in 0..ROUNDS {
-            match self.inbox.run("prune_inboxes", PruneJob { kit: self.inbox.kit.clone() }).await {
-                Ok(true) => {}
-                Ok(false) => return,
-                Err(error) => {
-                    self.inbox.parts.metrics.sweep_errors.increment();
-                    tracing::warn!(error = %error, "old rows of inboxes could not be removed; it is tried again");
-                    return;
-                }
-            }
-        }
+    /// Removes a batch of what its retention has passed; answers whether there is more.
+    async fn prune(&self) -> bool {
+        let pruned = self.inbox.run("prune_inboxes", PruneJob { kit: self.inbox.kit.clone() }).await;
+        pruned.unwrap_or_else(|error| {
+            self.inbox.parts.metrics.sweep_errors.increment();
+            tracing::warn!(error = %error, "old rows of inboxes could not be removed; it is tried again");
+            false
+        })
     }
 }
 

@@ -94,8 +94,10 @@ impl Terms {
                 if !item.forgive(change.now, change.kit.started_at) {
                     continue;
                 }
-                change.moved(item.clone(), None);
             }
+            // Who asks again may hold it from now on: the first answer, if it is still on its way to nobody, takes nothing back.
+            item.answer_again(change.now);
+            change.moved(item.clone(), None);
             let token = lease_key.token(&change.row.recipient.agent, item.facts.event_id, item.generation);
             held.push((item, token));
         }
@@ -111,10 +113,10 @@ impl Terms {
     }
 }
 
-/// Whether `item` still fits into an answer that has `bytes` of envelopes already; one always does.
+/// Whether `item` still fits into an answer that has `bytes` of envelopes and histories already; one always does.
 pub(crate) fn fits(settings: &Settings, bytes: &mut usize, item: &Item) -> bool {
-    let size = usize::try_from(item.facts.envelope_bytes).unwrap_or(usize::MAX);
-    let sum = bytes.saturating_add(size);
+    let envelope = usize::try_from(item.facts.envelope_bytes).unwrap_or(usize::MAX);
+    let sum = bytes.saturating_add(envelope).saturating_add(item.history_bytes());
     let fits = *bytes == 0 || sum <= settings.claim_max_bytes;
     if fits {
         *bytes = sum.max(1);

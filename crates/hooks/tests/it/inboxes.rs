@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::{AgentSessionId, EventId, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
-    AckState, AgentSession, Backlog, InboxPage, InboxStore, InboxTotals, InboxView, Item, ItemFilter, PollRange, QueueFilter, Recipient,
+    AckState, AgentSession, Backlog, InboxPage, InboxStore, InboxTotals, InboxView, Item, ItemFilter, ItemPage, ItemRange, PollRange,
+    QueueFilter, Recipient,
 };
 
 use crate::memory::{Memory, State};
@@ -32,7 +33,8 @@ impl InboxStore for Memory {
                 .collect();
             items.sort_by_key(|item| item.ring_seq);
             items.truncate(range.limit);
-            Ok(InboxPage { view: view(state, recipient), items, more: false, oldest: None })
+            let next = items.last().map_or(range.after, |item| item.ring_seq);
+            Ok(InboxPage { view: view(state, recipient), items, more: false, next, oldest: None })
         })
     }
 
@@ -45,8 +47,9 @@ impl InboxStore for Memory {
         })
     }
 
-    async fn items(&self, recipient: &Recipient, filter: &ItemFilter, _: Option<EventId>, limit: usize) -> Result<Vec<Item>, StoreError> {
-        Ok(self.read(|state| of(state, recipient).filter(|item| filter.matches(item)).take(limit).cloned().collect()))
+    async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
+        let items = self.read(|state| of(state, recipient).filter(|item| filter.matches(item)).take(range.limit).cloned().collect());
+        Ok(ItemPage { items, next: None })
     }
 
     async fn item(&self, recipient: &Recipient, event: EventId) -> Result<Option<Item>, StoreError> {

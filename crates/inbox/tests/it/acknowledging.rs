@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use inbox::{AckResult, AckState, AttemptOutcome, DeadLetterState, GiveBack, Heartbeat, InboxError, ItemOutcome, Report};
+use inbox::{AckResult, AckState, Acknowledge, AttemptOutcome, DeadLetterState, GiveBack, Heartbeat, InboxError, ItemOutcome, Report};
 use tokio::time::advance;
 
 use crate::memory::New;
@@ -58,7 +58,7 @@ async fn duplicates_in_one_batch_are_one_acknowledge() {
     world.publish().await;
     let claimed = world.take_one().await;
     let batch = vec![ack(&claimed, AckResult::Completed), ack(&claimed, AckResult::Completed), ack(&claimed, AckResult::Failed)];
-    let outcomes = world.inbox.acknowledge(&world.alpha, batch).await.unwrap();
+    let outcomes = world.inbox.acknowledge(&world.alpha, None, batch).await.unwrap();
     assert_eq!(outcomes.iter().map(word).collect::<Vec<_>>(), ["ok", "ok", "lease_lost"]);
     assert_eq!(world.inbox.metrics().acks.get(), 1);
 }
@@ -99,7 +99,7 @@ async fn a_failed_item_rests_and_is_a_dead_letter_when_its_attempts_are_used_up(
         let claimed = world.take_one().await;
         let mut request = ack(&claimed, AckResult::Failed);
         request.report = Report { summary: Some(format!("attempt {attempt}")), result: Some("{}".to_owned()) };
-        world.inbox.acknowledge(&world.alpha, vec![request]).await.unwrap();
+        world.inbox.acknowledge(&world.alpha, None, vec![request]).await.unwrap();
         advance(Duration::from_mins(15)).await;
     }
     let item = world.item(event);
@@ -166,12 +166,12 @@ async fn what_a_worker_hands_in_is_bounded() {
     {
         let mut request = ack(&claimed, AckResult::Completed);
         request.report = Report { summary, result };
-        let refused = world.inbox.acknowledge(&world.alpha, vec![request]).await.unwrap_err();
+        let refused = world.inbox.acknowledge(&world.alpha, None, vec![request]).await.unwrap_err();
         assert!(matches!(refused, InboxError::Invalid { pointer: at, .. } if at == pointer));
     }
     let mut request = ack(&claimed, AckResult::Completed);
     request.report = Report { summary: text(settings.summary_max), result: text(settings.result_max) };
-    assert_eq!(word(&world.inbox.acknowledge(&world.alpha, vec![request]).await.unwrap()[0]), "ok");
+    assert_eq!(word(&world.inbox.acknowledge(&world.alpha, None, vec![request]).await.unwrap()[0]), "ok");
 }
 
 #[tokio::test(start_paused = true)]
@@ -224,7 +224,7 @@ async fn a_batch_of_heartbeats_is_answered_one_by_one() {
         extend: Some(SECOND * 600),
     };
     let strange = Heartbeat { event: domain::EventId::new(uuid::Uuid::nil()), ..beat(0) };
-    let outcomes = world.inbox.heartbeat(&world.alpha, vec![beat(0), beat(1), strange, beat(0)]).await.unwrap();
+    let outcomes = world.inbox.heartbeat(&world.alpha, None, vec![beat(0), beat(1), strange, beat(0)]).await.unwrap();
     assert_eq!(outcomes.iter().map(word).collect::<Vec<_>>(), ["ok", "lease_lost", "not_found", "ok"]);
     let lease = world.item(claims[0].item.facts.event_id).lease.unwrap();
     assert_eq!(lease.until, claims[0].item.lease.as_ref().unwrap().claimed_at.plus(SECOND * 600));
@@ -249,10 +249,15 @@ async fn an_item_of_nobody_is_not_found() {
     let beta = world.caller("beta").await;
     world.publish().await;
     let claimed = world.take_one().await;
-    let outcomes = world.inbox.acknowledge(&beta, vec![ack(&claimed, AckResult::Completed)]).await.unwrap();
+    let outcomes = world.inbox.acknowledge(&beta, None, vec![ack(&claimed, AckResult::Completed)]).await.unwrap();
     assert_eq!(word(&outcomes[0]), "not_found");
-    let request =
-        GiveBack { event: claimed.item.facts.event_id, token: claimed.token.reveal().to_owned(), reason: String::new(), rest: None };
+    let request = GiveBack {
+        event: claimed.item.facts.event_id,
+        token: claimed.token.reveal().to_owned(),
+        reason: String::new(),
+        rest: None,
+        session: None,
+    };
     assert_eq!(world.inbox.release(&beta, request).await.unwrap_err(), InboxError::NotFound);
 }
 
@@ -310,4 +315,23 @@ async fn each_restart_is_forgiven_once_however_often_it_is_looked_at() {
         world.sweep().await;
     }
     assert!(held + SECOND >= lease, "lost after {held:?}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_history_keeps_the_results_of_the_latest_attempts_only() {
+    let world = World::new().await;
+    let event = world.memory.publish("alpha", New { max_attempts: 9, ..New::default() }).await;
+    for number in 0..5 {
+        let claimed = world.take_one().await;
+        let report = Report { summary: Some(format!("try {number}")), result: Some(number.to_string()) };
+        let failed = Acknowledge { report, ..ack(&claimed, AckResult::Failed) };
+        for _ in 0..2 {
+            assert_eq!(word(&world.inbox.acknowledge(&world.alpha, None, vec![failed.clone()]).await.unwrap()[0]), "ok");
+        }
+        advance(Duration::from_mins(20)).await;
+    }
+    let history = world.item(event).history;
+    let results: Vec<_> = history.iter().map(|attempt| attempt.result.as_deref()).collect();
+    assert_eq!(results, [None, None, Some("2"), Some("3"), Some("4")]);
+    assert!(history.iter().all(|attempt| attempt.summary.is_some()));
 }

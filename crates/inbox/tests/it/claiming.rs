@@ -7,11 +7,13 @@ use std::time::Duration;
 
 use domain::{EventId, Priority, QueueName};
 use futures_util::future::join_all;
-use inbox::{AckResult, AckState, Claim, ClaimKey, ClaimNext, Concurrency, InboxError, ItemOutcome, Policy, Subscribe};
+use inbox::{
+    AckResult, AckState, Acknowledge, Claim, ClaimKey, ClaimNext, Concurrency, InboxError, ItemOutcome, Policy, Report, Subscribe,
+};
 use tokio::time::advance;
 
 use crate::memory::{New, recipient};
-use crate::world::{SECOND, World, agent, claim, next, session, word};
+use crate::world::{SECOND, World, ack, agent, claim, next, session, word};
 
 fn key(text: &str, request: u8) -> ClaimKey {
     ClaimKey { key: text.to_owned(), request_hash: [request; 32] }
@@ -85,9 +87,9 @@ async fn empty_and_oversized_batches_are_refused_with_a_pointer() {
     }
     let refused = world.inbox.claim_next(&world.alpha, next(0)).await.unwrap_err();
     assert!(matches!(refused, InboxError::Invalid { pointer, .. } if pointer == "/limit"));
-    let refused = world.inbox.acknowledge(&world.alpha, Vec::new()).await.unwrap_err();
+    let refused = world.inbox.acknowledge(&world.alpha, None, Vec::new()).await.unwrap_err();
     assert!(matches!(refused, InboxError::Invalid { pointer, .. } if pointer == "/acks"));
-    let refused = world.inbox.heartbeat(&world.alpha, Vec::new()).await.unwrap_err();
+    let refused = world.inbox.heartbeat(&world.alpha, None, Vec::new()).await.unwrap_err();
     assert!(matches!(refused, InboxError::Invalid { pointer, .. } if pointer == "/leases"));
     let queues = Some(Vec::new());
     let refused = world.inbox.claim_next(&world.alpha, ClaimNext { queues, ..next(1) }).await.unwrap_err();
@@ -267,6 +269,63 @@ async fn an_answer_is_bounded_in_bytes_and_never_empty_because_of_it() {
     assert_eq!(world.take(9).await.iter().map(|claimed| claimed.item.facts.event_id).collect::<Vec<_>>(), [huge]);
     assert_eq!(world.take(9).await.len(), 2);
     assert_eq!(world.take(9).await.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn histories_count_in_what_one_claim_hands_out() {
+    let world = World::with(|settings| settings.claim_max_bytes = 1_500).await;
+    world.publish_many(3).await;
+    for claimed in world.take(3).await {
+        let report = Report { summary: None, result: Some(format!("\"{}\"", "x".repeat(1_000))) };
+        let failed = Acknowledge { report, ..ack(&claimed, AckResult::Failed) };
+        world.inbox.acknowledge(&world.alpha, None, vec![failed]).await.unwrap();
+    }
+    advance(Duration::from_mins(20)).await;
+    for _ in 0..3 {
+        assert_eq!(world.take(9).await.len(), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_finds_what_can_be_claimed_behind_all_that_has_expired() {
+    let world = World::with(|settings| settings.sweep_batch = 5).await;
+    for _ in 0..100 {
+        world.memory.publish("alpha", New { expires_in: Some(SECOND), priority: Priority::Urgent, ..New::default() }).await;
+    }
+    let event = world.publish().await;
+    advance(SECOND * 2).await;
+    assert_eq!(world.take_one().await.item.facts.event_id, event);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_finds_a_due_retry_behind_those_of_other_queues() {
+    let world = World::with(|settings| settings.sweep_batch = 2).await;
+    let mut events = Vec::new();
+    for queue in ["other", "other", "other", "other", "other", "mine"] {
+        events.push(world.memory.publish("alpha", New { queue, ..New::default() }).await);
+        let claimed = world.take_one().await;
+        world.release(&claimed, "later", Some(SECOND * 10)).await.unwrap();
+        advance(SECOND).await;
+    }
+    advance(SECOND * 10).await;
+    let request = ClaimNext { queues: Some(vec![QueueName::parse("mine").unwrap()]), ..next(1) };
+    let claims = world.inbox.claim_next(&world.alpha, request).await.unwrap().claims;
+    assert_eq!(claims.iter().map(|claimed| claimed.item.facts.event_id).collect::<Vec<_>>(), events[5..]);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_claim_that_was_answered_again_is_not_given_back() {
+    let world = World::new().await;
+    let event = world.publish().await;
+    let request = ClaimNext { key: Some(key("k", 1)), ..next(1) };
+    let leases = |claims: &[inbox::Claimed]| -> Vec<_> { claims.iter().map(|claimed| (event, claimed.token.clone())).collect() };
+    let first = world.inbox.claim_next(&world.alpha, request.clone()).await.unwrap().claims;
+    let again = world.inbox.claim_next(&world.alpha, request).await.unwrap().claims;
+    // The first answer was on its way to a connection that was gone; the second may have arrived.
+    world.inbox.give_back_unread(&world.alpha, leases(&first)).await.unwrap();
+    world.inbox.give_back_unread(&world.alpha, leases(&again)).await.unwrap();
+    assert_eq!((world.state_of(event), world.inbox.metrics().given_back_unread.get()), (AckState::Claimed, 0));
+    assert_eq!(word(&world.ack(&again[0], AckResult::Completed).await), "ok");
 }
 
 #[tokio::test(start_paused = true)]

@@ -7,6 +7,7 @@ extern crate doorstep_inbox as inbox;
 mod acknowledging;
 mod arrows;
 mod claiming;
+mod hearing;
 mod identities;
 mod memory;
 mod memory_tx;

@@ -14,8 +14,8 @@ use domain::{
     Seq, StoreError, SyncEpoch, TenantId, Timestamp, Transactions, Unit, Work, WorkFor,
 };
 use inbox::{
-    AckState, AgentSession, Backlog, Bells, ClaimRecord, InboxPage, InboxStore, InboxSums, InboxTotals, InboxTx, InboxView, Item, ItemFilter,
-    LeaseKey, Policy, PollRange, Presence, QueueFilter, Recipient, RecipientNumber, RecipientRow, Tails,
+    AckState, AgentSession, Backlog, Bells, ClaimRecord, InboxPage, InboxStore, InboxSums, InboxTotals, InboxTx, InboxView, Item,
+    ItemFilter, ItemPage, ItemRange, LeaseKey, Policy, PollRange, Presence, QueueFilter, Recipient, RecipientNumber, RecipientRow, Tails,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -106,6 +106,24 @@ impl State {
         self.items.values().filter(move |item| item.facts.recipient == number)
     }
 
+    /// A part of the inbox's items that are `wanted`, by event.
+    pub(crate) fn page(&self, number: RecipientNumber, range: ItemRange, wanted: impl Fn(&Item) -> bool) -> ItemPage {
+        let mut page = ItemPage::default();
+        let rest = self.of(number).filter(|item| range.after.is_none_or(|after| item.facts.event_id > after));
+        let mut last = None;
+        for (looked, item) in rest.enumerate() {
+            if looked >= range.scan_max || (wanted(item) && page.items.len() >= range.limit) {
+                page.next = last;
+                break;
+            }
+            last = Some(item.facts.event_id);
+            if wanted(item) {
+                page.items.push(item.clone());
+            }
+        }
+        page
+    }
+
     fn current(&self, recipient: &Recipient) -> Vec<&Item> {
         let Some(row) = self.rows.get(recipient) else { return Vec::new() };
         self.of(row.number).filter(|item| item.state.is_current()).collect()
@@ -150,6 +168,10 @@ pub(crate) struct Memory {
     pub(crate) envelopes_fail: AtomicBool,
     /// Units that were run.
     pub(crate) units: AtomicUsize,
+    /// Each look at the store takes its time: its caller waits once.
+    pub(crate) is_slow: AtomicBool,
+    /// Looks fail.
+    pub(crate) looks_fail: AtomicBool,
 }
 
 impl Memory {
@@ -165,6 +187,8 @@ impl Memory {
             failing: Mutex::default(),
             envelopes_fail: AtomicBool::new(false),
             units: AtomicUsize::new(0),
+            is_slow: AtomicBool::new(false),
+            looks_fail: AtomicBool::new(false),
         })
     }
 
@@ -174,6 +198,14 @@ impl Memory {
         let mut memory = Arc::into_inner(Self::new()).unwrap();
         (memory.state, memory.clock, memory.ids) = (Mutex::new(state), clock, ids);
         Arc::new(memory)
+    }
+
+    /// The committed state, as a look at the store gets it.
+    async fn look(&self) -> Result<State, StoreError> {
+        if self.is_slow.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
+        if self.looks_fail.load(Ordering::SeqCst) { Err(StoreError::Unavailable) } else { Ok(self.state()) }
     }
 
     /// The committed state.
@@ -249,6 +281,9 @@ fn event(seq: Seq, row: &Publication) -> Event {
 #[async_trait]
 impl Transactions<dyn InboxTx> for Memory {
     async fn run(&self, _: &'static str, mut unit: Unit<dyn InboxTx>) -> Result<(), StoreError> {
+        if self.is_slow.load(Ordering::SeqCst) {
+            tokio::task::yield_now().await;
+        }
         let _writer = self.writer.lock().await;
         self.units.fetch_add(1, Ordering::SeqCst);
         let failing = self.failing.lock().unwrap().clone();
@@ -279,27 +314,34 @@ impl Tails for Memory {
 #[async_trait]
 impl InboxStore for Memory {
     async fn view(&self, recipient: &Recipient) -> Result<InboxView, StoreError> {
-        Ok(self.state().view(recipient))
+        Ok(self.look().await?.view(recipient))
     }
 
     async fn poll(&self, recipient: &Recipient, range: &PollRange) -> Result<InboxPage, StoreError> {
-        let state = self.state();
+        let state = self.look().await?;
         let mut current = state.current(recipient);
         current.sort_by_key(|item| item.ring_seq);
         let oldest = current.first().map(|item| item.ring_seq);
-        let wanted = current.into_iter().filter(|item| {
-            item.ring_seq > range.after
-                && (!range.claimable_only || item.state == AckState::Available)
-                && range.queues.admits(&item.facts.queue)
-        });
-        let mut items: Vec<Item> = wanted.cloned().collect();
-        let more = items.len() > range.limit;
-        items.truncate(range.limit);
-        Ok(InboxPage { view: state.view(recipient), items, more, oldest })
+        let (mut items, mut more, mut next) = (Vec::new(), false, range.after);
+        for (looked, item) in current.into_iter().filter(|item| item.ring_seq > range.after).enumerate() {
+            let is_wanted = (!range.claimable_only || item.state == AckState::Available) && range.queues.admits(&item.facts.queue);
+            more = looked >= range.scan_max || (is_wanted && items.len() >= range.limit);
+            if more {
+                break;
+            }
+            next = item.ring_seq;
+            if is_wanted {
+                items.push(Item { history: Vec::new(), ..item.clone() });
+            }
+        }
+        if !more || items.len() >= range.limit {
+            next = items.last().map_or(range.after, |item| item.ring_seq);
+        }
+        Ok(InboxPage { view: state.view(recipient), items, more, next, oldest })
     }
 
     async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp, most: u64) -> Result<Backlog, StoreError> {
-        let state = self.state();
+        let state = self.look().await?;
         let mut backlog = Backlog::default();
         for item in state.current(recipient).into_iter().filter(|item| queues.admits(&item.facts.queue)) {
             match (item.state, item.next_retry_at) {
@@ -317,17 +359,10 @@ impl InboxStore for Memory {
         Ok(backlog)
     }
 
-    async fn items(
-        &self,
-        recipient: &Recipient,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError> {
-        let state = self.state();
-        let Some(row) = state.rows.get(recipient) else { return Ok(Vec::new()) };
-        let wanted = state.of(row.number).filter(|item| filter.matches(item) && after.is_none_or(|after| item.facts.event_id > after));
-        Ok(wanted.take(limit).cloned().collect())
+    async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
+        let state = self.look().await?;
+        let Some(row) = state.rows.get(recipient) else { return Ok(ItemPage::default()) };
+        Ok(state.page(row.number, range, |item| filter.matches(item)))
     }
 
     async fn item(&self, recipient: &Recipient, event: EventId) -> Result<Option<Item>, StoreError> {

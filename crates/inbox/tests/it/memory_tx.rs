@@ -4,7 +4,8 @@ use async_trait::async_trait;
 use authz::{AuditEntry, AuditWrite};
 use domain::{AgentSessionId, EventId, PrincipalId, Publication, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
-    AckState, AgentSession, ClaimRecord, InboxWrite, Item, ItemFilter, LeaseKey, QueueFilter, Recipient, RecipientNumber, RecipientRow,
+    AckState, AgentSession, ClaimRecord, InboxWrite, Item, ItemFilter, ItemPage, ItemRange, LeaseKey, QueueFilter, Recipient,
+    RecipientNumber, RecipientRow,
 };
 
 use crate::memory::State;
@@ -82,16 +83,8 @@ impl InboxWrite for Tx {
         Ok(events.iter().map(|event| self.state.items.get(&(recipient, *event)).cloned()).collect())
     }
 
-    async fn matching(
-        &mut self,
-        recipient: RecipientNumber,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError> {
-        let is_wanted =
-            |item: &&Item| !item.state.is_ended() && filter.matches(item) && after.is_none_or(|after| item.facts.event_id > after);
-        Ok(self.state.of(recipient).filter(is_wanted).take(limit).cloned().collect())
+    async fn matching(&mut self, recipient: RecipientNumber, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
+        Ok(self.state.page(recipient, range, |item| !item.state.is_ended() && filter.matches(item)))
     }
 
     async fn put(&mut self, items: &[Item]) -> Result<(), StoreError> {
@@ -155,11 +148,15 @@ impl InboxWrite for Tx {
         ended_before: Timestamp,
         records_before: Timestamp,
         sessions_before: Timestamp,
-        _: usize,
+        limit: usize,
     ) -> Result<bool, StoreError> {
-        self.state.items.retain(|_, item| !item.ended_at.is_some_and(|at| at < ended_before && item.facts.created_at < ended_before));
+        let is_old = |item: &&Item| item.ended_at.is_some_and(|at| at < ended_before && item.facts.created_at < ended_before);
+        let old: Vec<_> = self.state.items.values().filter(is_old).map(|item| (item.facts.recipient, item.facts.event_id)).collect();
+        for key in old.iter().take(limit) {
+            self.state.items.remove(key);
+        }
         self.state.records.retain(|_, record| record.created_at >= records_before);
         self.state.sessions.retain(|_, session| session.heartbeat_at >= sessions_before);
-        Ok(false)
+        Ok(old.len() > limit)
     }
 }

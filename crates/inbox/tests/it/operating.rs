@@ -221,3 +221,20 @@ async fn a_policy_is_written_down_and_shown() {
     let none = Policy { max_in_flight: Some(0), ..policy };
     assert!(matches!(world.inbox.set_policy(&world.alex, &alpha, none).await, Err(InboxError::Invalid { .. })));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_bulk_operation_goes_on_in_steps_past_what_does_not_match_and_says_when_it_gave_up() {
+    let world = World::with(|settings| (settings.scan_max, settings.sweep_batch) = (2, 3)).await;
+    world.publish_many(7).await;
+    let rare = world.memory.publish("alpha", New { queue: "rare", ..New::default() }).await;
+    let filter = ItemFilter { queue: Some(QueueName::parse("rare").unwrap()), ..ItemFilter::default() };
+    let found = BulkDone { matched: 1, changed: 0, more: false };
+    assert_eq!(world.inbox.discard(&world.alex, bulk(filter.clone(), true)).await.unwrap(), found);
+    let done = world.inbox.discard(&world.alex, bulk(filter.clone(), false)).await.unwrap();
+    assert_eq!((done, world.state_of(rare)), (BulkDone { changed: 1, ..found }, AckState::Discarded));
+    world.publish_many(300).await;
+    for dry_run in [true, false] {
+        let done = world.inbox.discard(&world.alex, bulk(filter.clone(), dry_run)).await.unwrap();
+        assert_eq!(done, BulkDone { matched: 0, changed: 0, more: true });
+    }
+}

@@ -1,5 +1,6 @@
 //! Claim, acknowledge, heartbeat, release and sweep meet in every pair: what happens is what happens when one comes after the other.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use inbox::{AckResult, AckState, Claimed};
@@ -50,6 +51,14 @@ async fn scene(lapsed: bool) -> (World, Claimed) {
     (world, claimed)
 }
 
+/// Begins when the others had their turn so often.
+async fn after<T>(turns: usize, act: impl Future<Output = T>) -> T {
+    for _ in 0..turns {
+        tokio::task::yield_now().await;
+    }
+    act.await
+}
+
 /// What can be seen afterwards.
 fn seen(world: &World, claimed: &Claimed, mut said: Vec<String>) -> (Vec<String>, AckState, u32, u32, u64, usize) {
     said.sort();
@@ -70,9 +79,12 @@ async fn every_pair_ends_as_if_one_had_come_after_the_other() {
                     let said = vec![first.run(&world, &claimed).await, second.run(&world, &claimed).await];
                     orders.push(seen(&world, &claimed, said));
                 }
-                for _ in 0..4 {
+                // Each look and each unit lets the other go on; who begins how much later makes the interleavings.
+                for (wait_one, wait_two) in [(0, 0), (0, 1), (1, 0), (0, 2), (2, 0), (0, 3), (3, 0)] {
                     let (world, claimed) = scene(lapsed).await;
-                    let (said_one, said_two) = tokio::join!(biased; one.run(&world, &claimed), two.run(&world, &claimed));
+                    world.memory.is_slow.store(true, Ordering::SeqCst);
+                    let (said_one, said_two) =
+                        tokio::join!(biased; after(wait_one, one.run(&world, &claimed)), after(wait_two, two.run(&world, &claimed)));
                     let together = seen(&world, &claimed, vec![said_one, said_two]);
                     assert!(orders.contains(&together), "{one:?} with {two:?}, lapsed {lapsed}: {together:?} is none of {orders:?}");
                 }

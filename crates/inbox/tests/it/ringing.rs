@@ -1,8 +1,9 @@
 //! Signals: level-triggered, silent when asked to be, and repeated while something waits.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::{QueueName, Seq};
+use domain::{Clock, QueueName, Seq};
 use inbox::{AckResult, InboxError, PresenceChange, Signal, SignalStream, Subscribe};
 use tokio::time::{Instant, advance, timeout};
 
@@ -224,17 +225,56 @@ async fn fetches_that_follow_a_signal_are_counted_once_for_each() {
 
 #[tokio::test(start_paused = true)]
 async fn a_dropped_look_loses_no_signal() {
-    let world = World::new().await;
-    let mut stream = open(&world, None).await;
-    world.publish().await;
-    for _ in 0..3 {
-        // Dropped at its first wait.
-        let _ = futures_util::FutureExt::now_or_never(async {
-            tokio::task::yield_now().await;
-            stream.next().await
-        });
+    for polls in 1..=3 {
+        let world = World::new().await;
+        world.memory.is_slow.store(true, Ordering::SeqCst);
+        // Three looks at the store: the inbox, its backlog, and whether something waits below the cursor.
+        let mut stream = open(&world, Some(Seq::ZERO)).await;
+        silent_for(&mut stream, SECOND).await;
+        world.publish().await;
+        {
+            let mut call = Box::pin(stream.next());
+            for _ in 0..polls {
+                assert!(futures_util::poll!(&mut call).is_pending(), "it is dropped before it is done");
+            }
+        }
+        assert_eq!(at_once(&mut stream).await.head, seq(1), "after {polls} polls");
     }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_failure_of_the_store_makes_signals_late_and_rings_for_nothing() {
+    let world = World::new().await;
+    world.memory.publish("alpha", New { max_attempts: 1, ..New::default() }).await;
+    let held = world.take_one().await;
+    world.publish().await;
+    let mut stream = open(&world, None).await;
+    let start = Instant::now();
     at_once(&mut stream).await;
+    world.memory.looks_fail.store(true, Ordering::SeqCst);
+    // A row of the log that leaves nothing more to fetch.
+    world.ack(&held, AckResult::Failed).await;
+    silent_for(&mut stream, SECOND * 10).await;
+    world.memory.looks_fail.store(false, Ordering::SeqCst);
+    stream.next().await.unwrap();
+    assert_eq!(start.elapsed(), MINUTE * 5, "the repetition, when it was to be");
+    world.memory.looks_fail.store(true, Ordering::SeqCst);
+    world.publish().await;
+    silent_for(&mut stream, SECOND * 10).await;
+    world.memory.looks_fail.store(false, Ordering::SeqCst);
+    let healed = Instant::now();
+    assert_eq!(stream.next().await.unwrap().head, world.log_head());
+    assert!(healed.elapsed() <= SECOND, "{:?}", healed.elapsed());
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_open_stream_is_a_sign_of_life_of_its_session() {
+    let world = World::new().await;
+    let opened = world.inbox.subscribe(&world.alpha, Subscribe::default()).await.unwrap();
+    let mut stream = world.inbox.signals(&world.alpha, Some(opened.session.clone()), None).await.unwrap();
+    silent_for(&mut stream, MINUTE * 30).await;
+    let heard = world.memory.state().sessions[&opened.session].heartbeat_at;
+    assert!(heard.plus(MINUTE) >= world.memory.clock.now());
 }
 
 #[tokio::test(start_paused = true)]

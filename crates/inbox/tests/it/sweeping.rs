@@ -4,9 +4,10 @@ use std::time::Duration;
 
 use inbox::{AckState, ClaimNext, Subscribe, Sweeper};
 use tokio::time::{advance, sleep};
+use tokio_util::sync::CancellationToken;
 
 use crate::memory::{New, recipient};
-use crate::world::{SECOND, World, agent, next};
+use crate::world::{SECOND, World, ack, agent, next};
 
 #[tokio::test(start_paused = true)]
 async fn lapsed_leases_come_back_after_their_backoff_and_ring() {
@@ -118,4 +119,63 @@ async fn old_ends_and_sessions_are_removed_in_the_background() {
     assert_eq!((world.memory.state().items.len(), world.memory.state().sessions.len()), (2, 0));
     sleep(Duration::from_hours(24 * 23)).await;
     assert_eq!(world.memory.state().items.keys().map(|(_, event)| *event).collect::<Vec<_>>(), [kept], "what is current stays");
+}
+
+/// Acknowledged items whose retention has passed.
+async fn ended_long_ago(world: &World, count: usize) {
+    for _ in 0..count {
+        world.publish().await;
+    }
+    while let claims = world.take(100).await
+        && !claims.is_empty()
+    {
+        let acks = claims.iter().map(|claimed| ack(claimed, inbox::AckResult::Completed)).collect();
+        world.inbox.acknowledge(&world.alpha, None, acks).await.unwrap();
+    }
+    advance(Duration::from_hours(24 * 31)).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn pruning_goes_on_until_there_is_no_more_and_lets_sweeps_between() {
+    let hour = Duration::from_hours(1);
+    let world = World::with(|settings| {
+        (settings.sweep_interval, settings.prune_interval, settings.prune_batch) = (hour, hour, 1);
+    })
+    .await;
+    ended_long_ago(&world, 300).await;
+    let event = world.memory.publish("alpha", New { expires_in: Some(SECOND), ..New::default() }).await;
+    world.sweep_in_background();
+    sleep(SECOND + Duration::from_millis(50)).await;
+    assert_eq!(world.state_of(event), AckState::Expired);
+    assert!(world.memory.state().items.len() > 100, "it is still pruning");
+    sleep(SECOND * 5).await;
+    assert_eq!(world.memory.state().items.len(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_sweeper_with_much_to_prune_stops_at_once() {
+    let world = World::with(|settings| settings.prune_batch = 1).await;
+    ended_long_ago(&world, 50).await;
+    let (sweeper, stop) = (Sweeper::new(world.inbox.clone()), CancellationToken::new());
+    tokio::join!(sweeper.run(stop.clone()), async {
+        sleep(Duration::from_millis(100)).await;
+        stop.cancel();
+    });
+    let left = world.memory.state().items.len();
+    assert!((30..50).contains(&left), "{left}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_inbox_that_failed_and_is_gone_is_forgotten() {
+    let world = World::new().await;
+    world.memory.publish("beta", New { expires_in: Some(SECOND), ..New::default() }).await;
+    *world.memory.failing.lock().unwrap() = Some(agent("beta"));
+    advance(SECOND * 5).await;
+    let sweeper = Sweeper::new(world.inbox.clone());
+    sweeper.sweep().await.unwrap();
+    assert!(format!("{sweeper:?}").contains("beta"), "it is left alone for a while");
+    world.memory.edit(|state| drop(state.rows.remove(&recipient("beta"))));
+    advance(Duration::from_hours(1)).await;
+    sweeper.sweep().await.unwrap();
+    assert!(!format!("{sweeper:?}").contains("beta"));
 }

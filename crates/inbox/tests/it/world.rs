@@ -135,18 +135,23 @@ impl World {
     }
 
     pub(crate) async fn ack(&self, claimed: &Claimed, result: AckResult) -> ItemOutcome<Item> {
-        self.inbox.acknowledge(&self.alpha, vec![ack(claimed, result)]).await.unwrap().remove(0)
+        self.inbox.acknowledge(&self.alpha, None, vec![ack(claimed, result)]).await.unwrap().remove(0)
     }
 
     pub(crate) async fn release(&self, claimed: &Claimed, reason: &str, rest: Option<Duration>) -> Result<Item, InboxError> {
-        let request =
-            GiveBack { event: claimed.item.facts.event_id, token: claimed.token.reveal().to_owned(), reason: reason.to_owned(), rest };
+        let request = GiveBack {
+            event: claimed.item.facts.event_id,
+            token: claimed.token.reveal().to_owned(),
+            reason: reason.to_owned(),
+            rest,
+            session: None,
+        };
         self.inbox.release(&self.alpha, request).await
     }
 
     pub(crate) async fn beat(&self, claimed: &Claimed, extend: Option<Duration>) -> ItemOutcome<inbox::Extended> {
         let beat = Heartbeat { event: claimed.item.facts.event_id, token: claimed.token.reveal().to_owned(), extend };
-        self.inbox.heartbeat(&self.alpha, vec![beat]).await.unwrap().remove(0)
+        self.inbox.heartbeat(&self.alpha, None, vec![beat]).await.unwrap().remove(0)
     }
 
     /// The types of the log's rows and the reasons that they name, from position `from` on.

@@ -1,5 +1,5 @@
 SELECT recipient_number, event_id, inbox_seq, type, kind, source, summary, queue, priority, deduplication_key, available_at, expires_at, max_attempts,
-    created_at, envelope_bytes, ring_seq, state, dead_letter, claim_key, delivery_attempts, counted_attempts, generation, lease_hash, history,
+    created_at, envelope_bytes, ring_seq, state, dead_letter, claim_key, delivery_attempts, counted_attempts, generation, lease_hash, NULL,
     lease_until, attempt_deadline, claimed_at, heartbeat_at, session_id, backoff, next_retry_at
 FROM inbox_items
 WHERE recipient_number = ?1 AND is_current = 1 AND ring_seq > ?2

@@ -1,7 +1,7 @@
 //! Listings of one inbox: by event, and by ring.
 
 use domain::{EventId, Seq};
-use inbox::{AckState, Item, ItemFilter, PollRange, RecipientNumber};
+use inbox::{AckState, Item, ItemFilter, ItemPage, ItemRange, PollRange, RecipientNumber};
 use rusqlite::{Connection, Params, Row, params};
 
 use super::rows::{ended_item, hot_item, state_number};
@@ -11,11 +11,15 @@ use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
 
-/// The place of `state`, `queue`, `type` and `created_at` among the columns of an item.
+/// The place of `state`, `queue`, `type`, `created_at` and `ring_seq` among the columns of an item.
 const STATE: usize = 16;
 const QUEUE: usize = 7;
 const TYPE: usize = 3;
 const CREATED_AT: usize = 13;
+const RING: usize = 15;
+
+/// Scans that one listing consists of at most: what is current or put aside in either way, and what has ended.
+const SCANS: usize = 3;
 
 /// Whether the listing looks at items in that state.
 fn asks_for(filter: &ItemFilter, wanted: fn(AckState) -> bool) -> bool {
@@ -42,24 +46,34 @@ struct Pass<'a> {
     connection: &'a Connection,
     metrics: &'a StoreMetrics,
     filter: &'a ItemFilter,
-    limit: usize,
+    range: ItemRange,
     lost: &'a mut Vec<Lost>,
     items: Vec<Item>,
+    /// The first event that one of the scans did not go beyond: what others found after it is for the next page.
+    end: Option<EventId>,
 }
 
 impl Pass<'_> {
+    /// Looks at no more than its share of the rows, of which there are as many as scans.
     fn over(&mut self, statement: &str, values: impl Params, read: fn(&Row<'_>) -> Result<Item, Failure>) -> Result<(), Failure> {
         let mut statement = self.connection.prepare_cached(statement)?;
         let mut rows = statement.query(values)?;
-        let mut found = 0;
-        while found < self.limit {
-            let Some(row) = rows.next()? else { break };
-            if !may_match(row, self.filter)? {
-                continue;
+        let (mut found, mut looked, mut bytes) = (0, 0, 0);
+        let scan_max = (self.range.scan_max / SCANS).max(1);
+        while let Some(row) = rows.next()? {
+            looked += 1;
+            let item = if may_match(row, self.filter)? { readable(row, read, self.metrics, self.lost)? } else { None };
+            if let Some(item) = item.filter(|item| self.filter.matches(item)) {
+                found += 1;
+                bytes += item.history_bytes();
+                self.items.push(item);
             }
-            let item = readable(row, read, self.metrics, self.lost)?.filter(|item| self.filter.matches(item));
-            found += usize::from(item.is_some());
-            self.items.extend(item);
+            // One more than fits tells whether more follow.
+            let is_enough = found > self.range.limit || looked >= scan_max || (bytes > self.range.bytes_max && found > 1);
+            if is_enough && let Ok(event) = codec::uuid(row, 1).map(EventId::new) {
+                self.end = Some(self.end.map_or(event, |end| end.min(event)));
+                break;
+            }
         }
         Ok(())
     }
@@ -87,11 +101,22 @@ impl Pass<'_> {
         Ok(())
     }
 
-    fn finish(mut self) -> Vec<Item> {
-        self.items.sort_by_key(|item| item.facts.event_id);
-        self.items.dedup_by_key(|item| item.facts.event_id);
-        self.items.truncate(self.limit);
-        self.items
+    fn finish(self) -> ItemPage {
+        let Self { range, mut items, end: mut next, .. } = self;
+        items.retain(|item| next.is_none_or(|end| item.facts.event_id <= end));
+        items.sort_by_key(|item| item.facts.event_id);
+        items.dedup_by_key(|item| item.facts.event_id);
+        let mut bytes = 0;
+        let mut fits = |item: &Item| {
+            bytes += item.history_bytes();
+            bytes <= range.bytes_max
+        };
+        let room = items.iter().take_while(|item| fits(item)).count().max(1).min(range.limit.max(1));
+        if items.len() > room {
+            items.truncate(room);
+            next = items.last().map(|item| item.facts.event_id);
+        }
+        ItemPage { items, next }
     }
 }
 
@@ -106,15 +131,14 @@ pub(super) fn hot(
     metrics: &StoreMetrics,
     recipient: RecipientNumber,
     filter: &ItemFilter,
-    after: Option<EventId>,
-    limit: usize,
+    range: ItemRange,
     lost: &mut Vec<Lost>,
-) -> Result<Vec<Item>, Failure> {
-    let mut pass = Pass { connection, metrics, filter, limit, lost, items: Vec::new() };
+) -> Result<ItemPage, Failure> {
+    let mut pass = Pass { connection, metrics, filter, range, lost, items: Vec::new(), end: None };
     if filter.event_ids.is_empty() {
-        pass.hot(recipient, &after_key(after))?;
+        pass.hot(recipient, &after_key(range.after))?;
     } else {
-        pass.named(recipient, after)?;
+        pass.named(recipient, range.after)?;
         pass.items.retain(|item| !item.state.is_ended());
     }
     Ok(pass.finish())
@@ -126,16 +150,15 @@ pub(super) fn any(
     metrics: &StoreMetrics,
     recipient: RecipientNumber,
     filter: &ItemFilter,
-    after: Option<EventId>,
-    limit: usize,
-) -> Result<Vec<Item>, Failure> {
+    range: ItemRange,
+) -> Result<ItemPage, Failure> {
     let mut lost = Vec::new();
-    let mut pass = Pass { connection, metrics, filter, limit, lost: &mut lost, items: Vec::new() };
+    let mut pass = Pass { connection, metrics, filter, range, lost: &mut lost, items: Vec::new(), end: None };
     if !filter.event_ids.is_empty() {
-        pass.named(recipient, after)?;
+        pass.named(recipient, range.after)?;
         return Ok(pass.finish());
     }
-    let key = after_key(after);
+    let key = after_key(range.after);
     if asks_for(filter, |state| !state.is_ended()) {
         pass.hot(recipient, &key)?;
     }
@@ -145,17 +168,31 @@ pub(super) fn any(
     Ok(pass.finish())
 }
 
-/// Current items by their ring, and whether more follow.
+/// What a poll finds.
+pub(super) struct Rings {
+    pub(super) items: Vec<Item>,
+    /// Whether more may follow, and where to go on.
+    pub(super) more: bool,
+    pub(super) next: Seq,
+}
+
+/// Current items by their ring.
 pub(super) fn poll(
     connection: &Connection,
     metrics: &StoreMetrics,
     recipient: RecipientNumber,
     range: &PollRange,
-) -> Result<(Vec<Item>, bool), Failure> {
+) -> Result<Rings, Failure> {
     let mut statement = connection.prepare_cached(sql!("inbox/poll"))?;
     let mut rows = statement.query(params![recipient.get(), codec::from_seq(range.after)])?;
-    let (mut items, mut lost) = (Vec::new(), Vec::new());
+    let (mut items, mut lost): (Vec<Item>, _) = (Vec::new(), Vec::new());
+    let (mut looked, mut reached) = (0, range.after);
     while let Some(row) = rows.next()? {
+        if looked >= range.scan_max.max(1) {
+            return Ok(Rings { items, more: true, next: reached });
+        }
+        looked += 1;
+        reached = codec::seq(row, RING).unwrap_or(reached);
         let claimable = row.get_ref(STATE)?.as_i64().ok() == Some(state_number(AckState::Available));
         let admitted = row.get_ref(QUEUE)?.as_str().is_ok_and(|queue| admits(&range.queues, queue));
         if !admitted || (range.claimable_only && !claimable) {
@@ -163,11 +200,13 @@ pub(super) fn poll(
         }
         let Some(item) = readable(row, hot_item, metrics, &mut lost)? else { continue };
         if items.len() >= range.limit.max(1) {
-            return Ok((items, true));
+            let next = items.last().map_or(range.after, |item| item.ring_seq);
+            return Ok(Rings { items, more: true, next });
         }
         items.push(item);
     }
-    Ok((items, false))
+    let next = items.last().map_or(range.after, |item| item.ring_seq);
+    Ok(Rings { items, more: false, next })
 }
 
 /// The lowest ring of a current item.

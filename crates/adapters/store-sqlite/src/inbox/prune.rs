@@ -16,19 +16,23 @@ const LAST_EVENT: [u8; 17] = [0xff; 17];
 /// Rows that one step looks at for each that it may remove: what was made long ago and ended lately is passed by, not waited for.
 const LOOK: usize = 4;
 
-/// How far the walk through ended items has come. They have no index by age, which would cost every acknowledge: events are numbered in the
-/// order of their making, so an inbox's old items come first and the rest of it is skipped.
+/// How far the walk through ended items has come. They have no index by age, which would cost every acknowledge: ids of events are in the order
+/// of their making, so what may be old comes first in an inbox, and from the first id that is young the rest of it is skipped. The id decides,
+/// not when the item came about: an event that was scheduled has an id from long before.
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
     recipient: i64,
     event: Vec<u8>,
 }
 
-struct EndedRow {
-    recipient: i64,
-    event: Vec<u8>,
-    created_at: Timestamp,
-    ended_at: Timestamp,
+/// What a part of the walk has found.
+#[derive(Default)]
+struct Stretch {
+    /// What is to be removed.
+    old: Vec<(i64, Vec<u8>)>,
+    looked: usize,
+    /// Nothing comes after it.
+    is_last: bool,
 }
 
 /// Removes at most `limit` of each; `true` when another call would look at more.
@@ -53,40 +57,55 @@ pub(super) fn prune(
 
 impl Walk {
     fn step(&mut self, tx: &WriteTx, before: Timestamp, limit: usize) -> Result<bool, Failure> {
-        let (mut removed, mut looked) = (0, 0);
-        while removed < limit && looked < limit.saturating_mul(LOOK) {
-            let rows = self.rows(tx, limit - removed)?;
-            if rows.is_empty() {
+        let (mut removed, mut looked, most) = (0, 0, limit.saturating_mul(LOOK));
+        while removed < limit && looked < most {
+            let stretch = self.read(tx, before, limit - removed, most - looked)?;
+            looked += stretch.looked;
+            let mut statement = tx.prepare(sql!("inbox/remove_ended"))?;
+            for (recipient, event) in &stretch.old {
+                removed += statement.execute(params![recipient, event])?;
+            }
+            if stretch.is_last {
                 *self = Self::default();
                 return Ok(false);
-            }
-            for row in rows {
-                looked += 1;
-                self.recipient = row.recipient;
-                if row.created_at >= before {
-                    self.event = LAST_EVENT.to_vec();
-                    break;
-                }
-                if row.ended_at < before {
-                    removed += tx.prepare(sql!("inbox/remove_ended"))?.execute(params![row.recipient, row.event])?;
-                }
-                self.event = row.event;
             }
         }
         Ok(true)
     }
 
-    fn rows(&self, tx: &WriteTx, limit: usize) -> Result<Vec<EndedRow>, Failure> {
+    /// Goes on until `room` rows are to be removed, `most` were read, or the rest of an inbox is young. Rows are read one at a time: none is read
+    /// that is not counted.
+    fn read(&mut self, tx: &WriteTx, before: Timestamp, room: usize, most: usize) -> Result<Stretch, Failure> {
         let mut statement = tx.prepare(sql!("inbox/ended_from"))?;
-        collect(statement.query(params![self.recipient, self.event, codec::from_count(limit)])?, |row| {
-            Ok(EndedRow {
-                recipient: row.get(0)?,
-                event: row.get(1)?,
-                created_at: codec::timestamp(row, 2)?,
-                ended_at: codec::timestamp(row, 3)?,
-            })
-        })
+        let mut rows = statement.query(params![self.recipient, self.event, codec::from_count(most)])?;
+        let mut stretch = Stretch::default();
+        while let Some(row) = rows.next()? {
+            stretch.looked += 1;
+            let event: Vec<u8> = row.get(1)?;
+            self.recipient = row.get(0)?;
+            if made_at(&event).is_some_and(|made_at| made_at >= before) {
+                self.event = LAST_EVENT.to_vec();
+                return Ok(stretch);
+            }
+            // What only came about lately, as an event that was scheduled long ago, is passed by: it hides nothing.
+            if codec::timestamp(row, 2)? < before && codec::timestamp(row, 3)? < before {
+                stretch.old.push((self.recipient, event.clone()));
+            }
+            self.event = event;
+            if stretch.old.len() >= room {
+                return Ok(stretch);
+            }
+        }
+        stretch.is_last = stretch.looked < most;
+        Ok(stretch)
     }
+}
+
+/// When an event's id was made, as `UUIDv7` say. Its item was made then or later, never before.
+fn made_at(event: &[u8]) -> Option<Timestamp> {
+    let [a, b, c, d, e, f, version, ..] = *event else { return None };
+    let millis = i64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+    (version >> 4 == 7).then(|| Timestamp::from_micros(millis.saturating_mul(1_000)))
 }
 
 /// Discards items of agents that are gone.

@@ -1,7 +1,7 @@
 //! Choosing items inside a transaction. A row that cannot be read is put aside on the way, so that it never blocks its neighbours.
 
 use domain::{EventId, Timestamp};
-use inbox::{AckState, Item, ItemFilter, QueueFilter, RecipientNumber};
+use inbox::{AckState, Item, ItemFilter, ItemPage, ItemRange, QueueFilter, RecipientNumber};
 use rusqlite::{Connection, Params, Row, params};
 
 use super::list;
@@ -186,16 +186,10 @@ pub(super) fn find(tx: &WriteTx, recipient: RecipientNumber, events: &[EventId])
     found
 }
 
-/// Items that have not ended, by event, strictly after `after`, at most `limit`.
-pub(super) fn matching(
-    tx: &WriteTx,
-    recipient: RecipientNumber,
-    filter: &ItemFilter,
-    after: Option<EventId>,
-    limit: usize,
-) -> Result<Vec<Item>, Failure> {
+/// Items that have not ended, by event.
+pub(super) fn matching(tx: &WriteTx, recipient: RecipientNumber, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, Failure> {
     let mut lost = Vec::new();
-    let items = list::hot(tx.connection(), tx.metrics(), recipient, filter, after, limit, &mut lost);
+    let items = list::hot(tx.connection(), tx.metrics(), recipient, filter, range, &mut lost);
     set_aside(tx, &lost)?;
     items
 }

@@ -6,7 +6,8 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::{AgentSessionId, EventId, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
-    AgentSession, Backlog, InboxPage, InboxStore, InboxSums, InboxTotals, InboxView, Item, ItemFilter, PollRange, QueueFilter, Recipient,
+    AgentSession, Backlog, InboxPage, InboxStore, InboxSums, InboxTotals, InboxView, Item, ItemFilter, ItemPage, ItemRange, PollRange,
+    QueueFilter, Recipient,
 };
 use rusqlite::Row;
 
@@ -28,11 +29,11 @@ fn view(tx: &ReadTx, recipient: &Recipient) -> Result<InboxView, Failure> {
 fn poll(tx: &ReadTx, recipient: &Recipient, range: &PollRange) -> Result<InboxPage, Failure> {
     let view = view(tx, recipient)?;
     let Some(number) = view.row.as_ref().map(|row| row.number) else {
-        return Ok(InboxPage { view, items: Vec::new(), more: false, oldest: None });
+        return Ok(InboxPage { view, items: Vec::new(), more: false, next: range.after, oldest: None });
     };
-    let (items, more) = list::poll(tx.connection(), tx.metrics(), number, range)?;
+    let list::Rings { items, more, next } = list::poll(tx.connection(), tx.metrics(), number, range)?;
     let oldest = list::oldest(tx.connection(), number)?;
-    Ok(InboxPage { view, items, more, oldest })
+    Ok(InboxPage { view, items, more, next, oldest })
 }
 
 /// Inboxes that are due: one of each tenant in turn, the longest due first.
@@ -115,17 +116,11 @@ impl InboxStore for SqliteStore {
         .await
     }
 
-    async fn items(
-        &self,
-        recipient: &Recipient,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError> {
+    async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
         let (recipient, filter) = (recipient.clone(), filter.clone());
         self.read(move |tx| match view(tx, &recipient)?.row {
-            Some(row) => list::any(tx.connection(), tx.metrics(), row.number, &filter, after, limit),
-            None => Ok(Vec::new()),
+            Some(row) => list::any(tx.connection(), tx.metrics(), row.number, &filter, range),
+            None => Ok(ItemPage::default()),
         })
         .await
     }

@@ -2,7 +2,10 @@
 
 use async_trait::async_trait;
 use domain::{AgentSessionId, Appended, EventId, Publication, Seq, StoreError, TenantId, Timestamp};
-use inbox::{AgentSession, ClaimRecord, InboxWrite, Item, ItemFilter, LeaseKey, QueueFilter, Recipient, RecipientNumber, RecipientRow};
+use inbox::{
+    AgentSession, ClaimRecord, InboxWrite, Item, ItemFilter, ItemPage, ItemRange, LeaseKey, QueueFilter, Recipient, RecipientNumber,
+    RecipientRow,
+};
 
 use super::{claims, prune, put, recipients, select, sessions};
 use crate::failure::Failure;
@@ -62,14 +65,8 @@ impl InboxWrite for WriteTx {
         Ok(select::find(self, recipient, events)?)
     }
 
-    async fn matching(
-        &mut self,
-        recipient: RecipientNumber,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError> {
-        Ok(select::matching(self, recipient, filter, after, limit)?)
+    async fn matching(&mut self, recipient: RecipientNumber, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
+        Ok(select::matching(self, recipient, filter, range)?)
     }
 
     async fn put(&mut self, items: &[Item]) -> Result<(), StoreError> {

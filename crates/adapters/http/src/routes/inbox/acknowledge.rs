@@ -38,7 +38,7 @@ pub(crate) async fn acknowledge_items(
     let max_depth = state.settings.publish.max_depth;
     let events: Vec<_> = asked.acks.iter().map(|ack| ack.event_id).collect();
     let acks = asked.acks.into_iter().enumerate().map(|(index, ack)| acknowledge(index, ack, max_depth)).collect::<Result<_, _>>()?;
-    let outcomes = state.inbox.acknowledge(&caller, acks).await?;
+    let outcomes = state.inbox.acknowledge(&caller, asked.session_id.as_ref(), acks).await?;
     let acks = events.into_iter().zip(&outcomes).map(|(event, outcome)| done(event, outcome)).collect();
     reply::ok(&AcknowledgeResponse { acks })
 }

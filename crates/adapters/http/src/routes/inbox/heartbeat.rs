@@ -37,7 +37,7 @@ pub(crate) async fn heartbeat_leases(
     let rules = &state.inbox.settings().rules;
     let events: Vec<_> = asked.leases.iter().map(|lease| lease.event_id).collect();
     let beats = asked.leases.into_iter().enumerate().map(|(index, lease)| heartbeat(index, lease, rules)).collect::<Result<_, _>>()?;
-    let outcomes = state.inbox.heartbeat(&caller, beats).await?;
+    let outcomes = state.inbox.heartbeat(&caller, asked.session_id.as_ref(), beats).await?;
     let leases = events.into_iter().zip(&outcomes).map(|(event, outcome)| extended(event, outcome)).collect();
     reply::ok(&HeartbeatResponse { leases })
 }

@@ -16,7 +16,8 @@ use crate::services::ApiState;
 
 /// The items of an inbox, whatever their state.
 ///
-/// By event, so in about the order of their making; what has ended is listed for `inbox.ended_retention`. Nothing is changed. An agent sees its own;
+/// By event, so in about the order of their making; what has ended is listed for `inbox.ended_retention`. A page may have fewer items than `limit`,
+/// even none, although it has a `next_cursor`. Nothing is changed. An agent sees its own;
 /// operators (`inbox.read`) see any.
 #[utoipa::path(
     get, path = "/v1/inbox/items", operation_id = "listInboxItems", tag = "inbox",
@@ -42,15 +43,14 @@ pub(crate) async fn list_inbox_items(
     let mut query = Query::of(&uri);
     let recipient = asked::recipient(&mut query, &caller)?;
     let filter = filter(&mut query)?;
-    // One more than the page is asked for, and the inbox caps what it is asked for too.
-    let most = state.settings.max_page_size.min(state.inbox.settings().poll_max_items.saturating_sub(1)).max(1);
+    let most = state.settings.max_page_size.min(state.inbox.settings().poll_max_items).max(1);
     let limit = query.limit(state.settings.default_page_size, most)?;
     let after = query.parsed::<EventId>("cursor", "the next_cursor of a page")?;
     query.end()?;
-    let items = state.inbox.items(&caller, recipient.as_ref(), filter, after, limit + 1).await?;
+    let inbox::ItemPage { items, next } = state.inbox.items(&caller, recipient.as_ref(), filter, after, limit).await?;
     let agent = recipient.as_ref().unwrap_or(&caller.principal);
-    let key = |item: &inbox::Item| item.facts.event_id.to_string();
-    reply::ok(&reply::page(items, limit, key, |item| wire::item(item, &caller, agent)))
+    let items = items.into_iter().map(|item| wire::item(item, &caller, agent)).collect();
+    reply::ok(&Page { items, next_cursor: next.map(|event| event.to_string()) })
 }
 
 fn filter(query: &mut Query<'_>) -> Result<ItemFilter, Refusal> {

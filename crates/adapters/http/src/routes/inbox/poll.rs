@@ -20,8 +20,10 @@ const DEFAULT_LIMIT: usize = 100;
 /// Look at what waits.
 ///
 /// The calling agent's current items with a `ring_seq` above `after_seq`, in that order; an item that became claimable again comes again. Nothing
-/// is changed: claim what is to be worked on. With `wait_seconds` the answer waits until there is an item. A position of which the inbox cannot
-/// say what changed since is `cursor_reset_required`: read the items at `resync_url`, then poll after `head_seq`.
+/// is changed: claim what is to be worked on. With `wait_seconds` the answer waits until there is an item. A position above
+/// the log's head, or below both what the log retains and every current item (then below the head), is `cursor_reset_required`: read the items at
+/// `resync_url`, then poll after `head_seq`. A page may have fewer items than `limit`, even none, although `more_available`: go on after
+/// `next_cursor`.
 #[utoipa::path(
     post, path = "/v1/inbox/poll-after-cursor", operation_id = "pollInbox", tag = "inbox",
     request_body(content = PollRequest, description = "From where, and for how long."),

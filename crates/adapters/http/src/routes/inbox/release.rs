@@ -40,6 +40,7 @@ pub(crate) async fn release_item(
         token: asked.lease_token.into_exposed(),
         reason: asked.reason.map_or_else(|| REASON.to_owned(), |reason| reason.as_str().to_owned()),
         rest: asked.retry_after_seconds.map(|rest| rest.duration().min(state.inbox.settings().rules.retry_cap)),
+        session: asked.session_id,
     };
     let item = state.inbox.release(&caller, release).await?;
     reply::ok(&wire::item(item, &caller, &caller.principal))

@@ -12,7 +12,7 @@ use domain::{
 };
 use inbox::{
     AckState, AgentSession, Backlog, Bells, ClaimRecord, InboxPage, InboxStore, InboxTotals, InboxTx, InboxView, InboxWrite, Item,
-    ItemFilter, LeaseKey, Policy, PollRange, Presence, QueueFilter, Recipient, RecipientNumber, RecipientRow, Tails,
+    ItemFilter, ItemPage, ItemRange, LeaseKey, Policy, PollRange, Presence, QueueFilter, Recipient, RecipientNumber, RecipientRow, Tails,
 };
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
@@ -192,6 +192,15 @@ impl Tails for Inboxes {
     }
 }
 
+/// A page of what matches.
+fn page<'r>(wanted: impl Iterator<Item = &'r Item>, range: ItemRange) -> ItemPage {
+    let mut items: Vec<Item> =
+        wanted.filter(|item| range.after.is_none_or(|after| item.facts.event_id > after)).take(range.limit + 1).cloned().collect();
+    let has_more = items.len() > range.limit;
+    items.truncate(range.limit);
+    ItemPage { next: items.last().filter(|_| has_more).map(|item| item.facts.event_id), items }
+}
+
 #[async_trait]
 impl InboxStore for Inboxes {
     async fn view(&self, recipient: &Recipient) -> Result<InboxView, StoreError> {
@@ -211,7 +220,8 @@ impl InboxStore for Inboxes {
         let mut items: Vec<Item> = wanted.cloned().collect();
         let more = items.len() > range.limit;
         items.truncate(range.limit);
-        Ok(InboxPage { view: self.view(&rows, recipient), items, more, oldest })
+        let next = items.last().map_or(range.after, |item| item.ring_seq);
+        Ok(InboxPage { view: self.view(&rows, recipient), items, more, next, oldest })
     }
 
     async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp, _most: u64) -> Result<Backlog, StoreError> {
@@ -230,17 +240,10 @@ impl InboxStore for Inboxes {
         Ok(backlog)
     }
 
-    async fn items(
-        &self,
-        recipient: &Recipient,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError> {
+    async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
         let rows = self.rows();
-        let Some(row) = rows.recipients.get(recipient) else { return Ok(Vec::new()) };
-        let wanted = rows.of(row.number).filter(|item| filter.matches(item) && after.is_none_or(|after| item.facts.event_id > after));
-        Ok(wanted.take(limit).cloned().collect())
+        let Some(row) = rows.recipients.get(recipient) else { return Ok(ItemPage::default()) };
+        Ok(page(rows.of(row.number).filter(|item| filter.matches(item)), range))
     }
 
     async fn item(&self, recipient: &Recipient, event: EventId) -> Result<Option<Item>, StoreError> {
@@ -341,16 +344,8 @@ impl InboxWrite for Tx {
         Ok(events.iter().map(|event| self.rows.items.get(&(recipient, *event)).cloned()).collect())
     }
 
-    async fn matching(
-        &mut self,
-        recipient: RecipientNumber,
-        filter: &ItemFilter,
-        after: Option<EventId>,
-        limit: usize,
-    ) -> Result<Vec<Item>, StoreError> {
-        let is_wanted =
-            |item: &&Item| !item.state.is_ended() && filter.matches(item) && after.is_none_or(|after| item.facts.event_id > after);
-        Ok(self.rows.of(recipient).filter(is_wanted).take(limit).cloned().collect())
+    async fn matching(&mut self, recipient: RecipientNumber, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
+        Ok(page(self.rows.of(recipient).filter(|item| !item.state.is_ended() && filter.matches(item)), range))
     }
 
     async fn put(&mut self, items: &[Item]) -> Result<(), StoreError> {

@@ -1,11 +1,12 @@
 //! Agents that go, and what is old.
 
 use authz::PrincipalKind;
-use domain::StoreError;
+use domain::{EventId, Publication, StoreError, Timestamp};
 use inbox::{AckState, InboxStore, QueueFilter};
+use uuid::Uuid;
 
 use super::{MINUTE, agent};
-use crate::support::{Fixture, seq};
+use crate::support::{Fixture, fresh, seq};
 
 async fn delete(fixture: &Fixture, name: &'static str) {
     let tenant = fixture.tenant.clone();
@@ -119,4 +120,64 @@ async fn ended_items_go_when_their_making_and_their_end_are_long_past() {
     while fixture.prune(fixture.now(), 1).await {}
     assert_eq!((there(lingering).await, there(young).await, there(open).await), (false, false, true));
     assert!(!fixture.prune(fixture.now(), 1).await);
+}
+
+/// An id that says when it was made, as those of events do.
+fn made(at: Timestamp, number: u64) -> EventId {
+    let millis = u64::try_from(at.as_micros()).unwrap() / 1_000;
+    EventId::new(Uuid::from_u64_pair(millis << 16 | 0x7000, 0x8000_0000_0000_0000 | number))
+}
+
+/// Publishes with that id and acknowledges; answers the id.
+async fn ended(fixture: &Fixture, name: &str, id: EventId) -> EventId {
+    let (id, _) = fixture.publish(Publication { id, ..fixture.job(&[name]) }).await;
+    fixture.finish(name, id).await;
+    id
+}
+
+#[tokio::test]
+async fn an_event_that_was_scheduled_long_ago_hides_no_old_item() {
+    let fixture = Fixture::new().await;
+    let scheduled = made(fixture.now(), 1);
+    fixture.clock.advance(MINUTE);
+    let old = ended(&fixture, "alpha", made(fixture.now(), 2)).await;
+    fixture.clock.advance(MINUTE);
+    let boundary = fixture.now();
+    // It comes about now, under the id that it was accepted with.
+    let scheduled = ended(&fixture, "alpha", scheduled).await;
+    while fixture.prune(boundary, 1).await {}
+    assert_eq!(fixture.item("alpha", old).await, None);
+    assert!(fixture.item("alpha", scheduled).await.is_some());
+}
+
+#[tokio::test]
+async fn a_step_counts_every_row_that_it_reads() {
+    let fixture = Fixture::new().await;
+    let boundary = fixture.now();
+    fixture.clock.advance(MINUTE);
+    // Nothing is known of the age of these ids: each row has to be read.
+    for _ in 0..9 {
+        ended(&fixture, "alpha", EventId::new(fresh())).await;
+    }
+    let mut steps = 0;
+    while fixture.prune(boundary, 1).await {
+        steps += 1;
+    }
+    assert_eq!((steps, fixture.count("inbox_ended")), (2, 9), "four rows in a step");
+}
+
+#[tokio::test]
+async fn the_young_rest_of_an_inbox_is_skipped_and_the_next_inbox_is_not() {
+    let fixture = Fixture::new().await;
+    let names = ["alpha", "beta", "gamma"];
+    for (number, name) in (0..).zip(names) {
+        ended(&fixture, name, made(fixture.now(), number)).await;
+    }
+    fixture.clock.advance(MINUTE);
+    let boundary = fixture.now();
+    for number in 10..40 {
+        ended(&fixture, names[number % 3], made(fixture.now(), number as u64)).await;
+    }
+    assert!(!fixture.prune(boundary, 9).await, "one step is enough: at each inbox one young row is looked at");
+    assert_eq!(fixture.count("inbox_ended"), 30);
 }

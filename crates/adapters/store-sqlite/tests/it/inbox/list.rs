@@ -3,13 +3,13 @@
 use std::time::Duration;
 
 use domain::EventId;
-use inbox::{AckResult, AckState, InboxStore, ItemFilter, PollRange, QueueFilter, Release, Report, Rules};
+use inbox::{AckResult, AckState, InboxStore, ItemFilter, ItemPage, ItemRange, PollRange, QueueFilter, Release, Report, Rules};
 
-use super::{MINUTE, events, except, only};
+use super::{MINUTE, events, except, only, part, queue};
 use crate::support::{Fixture, seq, tenant};
 
 pub(crate) fn range(after: u64, limit: usize) -> PollRange {
-    PollRange { after: seq(after), limit, claimable_only: false, queues: QueueFilter::default() }
+    PollRange { after: seq(after), limit, claimable_only: false, queues: QueueFilter::default(), scan_max: usize::MAX }
 }
 
 /// Available, claimed, resting, dead letter, quarantined, acked; each from an event of its own.
@@ -56,7 +56,8 @@ async fn a_poll_shows_current_items_by_ring_and_says_whether_more_follow() {
 async fn a_listing_shows_every_state_by_event_and_filters_all_that_is_given() {
     let (fixture, ids) = one_of_each().await;
     let recipient = fixture.recipient("alpha");
-    let list = async |filter: ItemFilter, after, limit| events(&fixture.store.items(&recipient, &filter, after, limit).await.unwrap());
+    let list =
+        async |filter: ItemFilter, after, limit| events(&fixture.store.items(&recipient, &filter, part(after, limit)).await.unwrap().items);
     let all = ItemFilter::default;
     assert_eq!(list(all(), None, 9).await, ids);
     assert_eq!(list(all(), None, 4).await, ids[..4]);
@@ -78,7 +79,70 @@ async fn a_listing_shows_every_state_by_event_and_filters_all_that_is_given() {
     assert_eq!(list(ItemFilter { states: vec![AckState::Acked], ..named.clone() }, None, 9).await, ids[5..]);
     assert_eq!(events(&fixture.matching("alpha", named, None, 9).await), ids[..1], "what has ended is not changed");
     assert_eq!(events(&fixture.matching("alpha", all(), Some(ids[0]), 3).await), ids[1..4]);
-    assert_eq!(fixture.store.items(&fixture.recipient("beta"), &all(), None, 9).await, Ok(Vec::new()));
+    assert_eq!(fixture.store.items(&fixture.recipient("beta"), &all(), part(None, 9)).await, Ok(ItemPage::default()));
+}
+
+#[tokio::test]
+async fn a_poll_looks_at_so_many_items_and_goes_on_where_it_stopped() {
+    let (fixture, ids) = one_of_each().await;
+    let recipient = fixture.recipient("alpha");
+    let poll = async |after, scan_max| {
+        let range = PollRange { queues: only(&["b"]), claimable_only: false, scan_max, ..range(after, 9) };
+        let page = fixture.store.poll(&recipient, &range).await.unwrap();
+        (events(&page.items), page.next, page.more)
+    };
+    assert_eq!(poll(0, 1).await, (vec![], seq(1), true), "a short page, and where to go on");
+    assert_eq!(poll(1, 1).await, (ids[1..2].to_vec(), seq(2), true));
+    assert_eq!(poll(2, 1).await, (ids[2..3].to_vec(), seq(3), false));
+    assert_eq!(poll(0, 3).await, (ids[1..3].to_vec(), seq(3), false));
+    assert_eq!(poll(3, 1).await, (vec![], seq(3), false));
+}
+
+#[tokio::test]
+async fn a_poll_reads_no_history() {
+    let (fixture, ids) = one_of_each().await;
+    let recipient = fixture.recipient("alpha");
+    let page = fixture.store.poll(&recipient, &range(2, 1)).await.unwrap();
+    assert_eq!((events(&page.items), page.items[0].history.len()), (ids[2..3].to_vec(), 0));
+    assert_eq!(fixture.item("alpha", ids[2]).await.unwrap().history.len(), 1);
+}
+
+#[tokio::test]
+async fn a_listing_looks_at_so_many_items_and_its_pages_miss_none() {
+    let (fixture, ids) = one_of_each().await;
+    let recipient = fixture.recipient("alpha");
+    let filters = [
+        ItemFilter::default(),
+        ItemFilter { queue: Some(queue("a")), ..ItemFilter::default() },
+        ItemFilter { states: vec![AckState::Acked], ..ItemFilter::default() },
+        ItemFilter { states: vec![AckState::DeadLetter, AckState::Quarantined], ..ItemFilter::default() },
+        ItemFilter { states: vec![AckState::Acked, AckState::Quarantined, AckState::DeadLetter], ..ItemFilter::default() },
+        ItemFilter { event_ids: ids[2..].to_vec(), ..ItemFilter::default() },
+    ];
+    for filter in filters {
+        let whole = fixture.store.items(&recipient, &filter, part(None, 99)).await.unwrap();
+        assert_eq!(whole.next, None);
+        for (limit, scan_max, bytes_max) in
+            [(9, 1, 9_999), (9, 3, 9_999), (9, 6, 9_999), (2, 99, 9_999), (1, 4, 9_999), (9, 99, 1), (9, 99, 300)]
+        {
+            let (mut found, mut after, mut pages) = (Vec::new(), None, 0);
+            loop {
+                let range = ItemRange { after, limit, scan_max, bytes_max };
+                let page = fixture.store.items(&recipient, &filter, range).await.unwrap();
+                assert!(page.items.len() <= limit);
+                found.extend(page.items);
+                pages += 1;
+                assert!(pages < 20, "it comes to an end");
+                let Some(next) = page.next else { break };
+                assert!(after.is_none_or(|after| next > after), "each page goes on");
+                after = Some(next);
+            }
+            assert_eq!(found, whole.items, "{filter:?}, {limit}, {scan_max}, {bytes_max}");
+        }
+    }
+    let rare = ItemFilter { queue: Some(queue("none")), ..ItemFilter::default() };
+    let page = fixture.store.items(&recipient, &rare, ItemRange { scan_max: 3, ..part(None, 9) }).await.unwrap();
+    assert_eq!((page.items.len(), page.next), (0, Some(ids[0])), "an empty page says where to go on");
 }
 
 #[tokio::test]
@@ -127,7 +191,7 @@ async fn totals_are_by_tenant_the_largest_first_and_quiet_tenants_are_left_out()
 async fn reading_changes_nothing() {
     let (fixture, ids) = one_of_each().await;
     let recipient = fixture.recipient("alpha");
-    let before = fixture.store.items(&recipient, &ItemFilter::default(), None, 9).await.unwrap();
+    let before = fixture.store.items(&recipient, &ItemFilter::default(), part(None, 9)).await.unwrap();
     fixture.clock.advance(MINUTE * 600);
     for _ in 0..2 {
         fixture.store.poll(&recipient, &range(0, 9)).await.unwrap();
@@ -135,5 +199,5 @@ async fn reading_changes_nothing() {
         fixture.store.item(&recipient, ids[1]).await.unwrap();
         fixture.store.totals(9).await.unwrap();
     }
-    assert_eq!(fixture.store.items(&recipient, &ItemFilter::default(), None, 9).await.unwrap(), before);
+    assert_eq!(fixture.store.items(&recipient, &ItemFilter::default(), part(None, 9)).await.unwrap(), before);
 }

@@ -16,7 +16,7 @@ use domain::{
     Audience, BoxFuture, EventId, EventOrigin, PrincipalId, Priority, Publication, QueueName, Seq, StoreError, Timestamp, Work, WorkFor,
     run_tx,
 };
-use inbox::{AckResult, InboxStore, InboxTx, Item, ItemFilter, LeaseHash, QueueFilter, Recipient, RecipientRow, Report, Rules};
+use inbox::{AckResult, InboxStore, InboxTx, Item, ItemFilter, ItemRange, LeaseHash, QueueFilter, Recipient, RecipientRow, Report, Rules};
 
 use crate::support::{Fixture, new_seq};
 
@@ -40,6 +40,11 @@ pub(crate) fn except(queues: &[&str]) -> QueueFilter {
 
 pub(crate) fn events(items: &[Item]) -> Vec<EventId> {
     items.iter().map(|item| item.facts.event_id).collect()
+}
+
+/// A part of a listing that nothing else bounds.
+pub(crate) fn part(after: Option<EventId>, limit: usize) -> ItemRange {
+    ItemRange { after, limit, scan_max: usize::MAX, bytes_max: usize::MAX }
 }
 
 impl Fixture {
@@ -141,9 +146,9 @@ impl Fixture {
         let number = self.opened(name).await.number;
         let matching = self.inbox(move |tx| {
             let filter = filter.clone();
-            Box::pin(async move { tx.matching(number, &filter, after, limit).await })
+            Box::pin(async move { tx.matching(number, &filter, part(after, limit)).await })
         });
-        matching.await.unwrap()
+        matching.await.unwrap().items
     }
 
     pub(crate) async fn put(&self, items: Vec<Item>) -> Result<(), StoreError> {

@@ -8,7 +8,7 @@ use super::{MINUTE, events};
 use crate::support::{Fixture, seq};
 
 async fn all(fixture: &Fixture, name: &str) -> Vec<inbox::Item> {
-    fixture.store.items(&fixture.recipient(name), &ItemFilter::default(), None, 99).await.unwrap()
+    fixture.store.items(&fixture.recipient(name), &ItemFilter::default(), super::part(None, 99)).await.unwrap().items
 }
 
 async fn lease_key(fixture: &Fixture, byte: u8) -> [u8; 32] {
