@@ -21,8 +21,7 @@ pub(crate) const USAGE: u8 = 2;
     name = "doorstep",
     version,
     about = "Doorstep holds work for agents that are not always home, and rings when it arrives.",
-    propagate_version = true,
-    disable_help_subcommand = true
+    propagate_version = true
 )]
 struct Doorstep {
     #[command(flatten)]
@@ -45,6 +44,9 @@ enum Command {
     Restore(offline::RestoreArguments),
     /// Make a new token for an owner of a stopped server, for who has lost the last one.
     RecoverOwner(offline::RecoverArguments),
+    /// Change the key that seals secrets at rest.
+    #[command(subcommand)]
+    Keys(offline::KeysCommand),
     /// Check or show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -77,6 +79,11 @@ pub(crate) struct ServeArguments {
 }
 
 impl ConfigSource {
+    /// Whether a flag names the data directory.
+    pub(crate) const fn names_data_dir(&self) -> bool {
+        self.data_dir.is_some()
+    }
+
     /// As the configuration wants it, with the process's environment.
     pub(crate) fn sources(&self) -> Sources {
         let ours = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
@@ -115,6 +122,7 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Backup(arguments) => offline::backup(&arguments, parsed.global),
         Command::Restore(arguments) => offline::restore(&arguments),
         Command::RecoverOwner(arguments) => offline::recover_owner(&arguments),
+        Command::Keys(command) => offline::keys(&command),
         Command::Config(command) => documents::config(&command),
         Command::Api(command) => documents::api(&command),
         Command::Client(command) => on_runtime(cli::run(command, parsed.global)),
@@ -142,12 +150,18 @@ pub(crate) fn complain(text: &str) {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
+    use clap::{CommandFactory as _, Parser as _};
 
     use super::Doorstep;
 
     #[test]
     fn the_command_line_is_consistent() {
         Doorstep::command().debug_assert();
+    }
+
+    #[test]
+    fn help_is_a_command_too() {
+        let help = Doorstep::try_parse_from(["doorstep", "help", "serve"]).unwrap_err();
+        assert_eq!((help.kind(), help.exit_code()), (clap::error::ErrorKind::DisplayHelp, 0));
     }
 }

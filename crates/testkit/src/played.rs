@@ -29,6 +29,8 @@ pub struct PlayedRequest {
     pub head: String,
     /// The body; null when there is none.
     pub body: Value,
+    /// The same as it came.
+    pub raw: String,
     stream: TcpStream,
     back: mpsc::UnboundedSender<PlayedRequest>,
     tasks: Arc<TaskTracker>,
@@ -90,9 +92,10 @@ async fn read(mut stream: TcpStream, back: mpsc::UnboundedSender<PlayedRequest>,
     let length = head.lines().find_map(|line| line.strip_prefix("content-length: "));
     let mut body = vec![0; length.map_or(0, |text| text.parse().expect("a length"))];
     stream.read_exact(&mut body).await.ok()?;
-    let body = if body.is_empty() { Value::Null } else { serde_json::from_slice(&body).expect("a body is JSON") };
+    let raw = String::from_utf8(body).expect("a body is text");
+    let body = if raw.is_empty() { Value::Null } else { serde_json::from_str(&raw).expect("a body is JSON") };
     let line = head.lines().next().unwrap_or_default().trim_end_matches(" HTTP/1.1").to_owned();
-    Some(PlayedRequest { line, head, body, stream, back, tasks })
+    Some(PlayedRequest { line, head, body, raw, stream, back, tasks })
 }
 
 impl PlayedRequest {

@@ -13,7 +13,7 @@ use std::time::Duration;
 
 pub(crate) use docs::reference;
 pub(crate) use load::{ENVIRONMENT_PREFIX, Sources, load};
-pub(crate) use value::{Durations, MaybeDuration, MaybeSize, MaybeUrl, Size};
+pub(crate) use value::{Durations, List, MaybeDuration, MaybePath, MaybeSecret, MaybeSize, MaybeUrl, Size};
 
 use schema::{Schema, configuration};
 use tracing_subscriber::EnvFilter;
@@ -280,6 +280,78 @@ configuration! {
             /// How often an idle stream of signals says that it is alive.
             sse_heartbeat: Duration = Duration::from_secs(15);
         }
+        /// Hooks: signed calls to agents that are not connected.
+        hooks: HooksSection {
+            /// Hooks of one agent, of both kinds together; 0 turns hooks off.
+            max_per_agent: usize = 5;
+            /// Hooks of one tenant.
+            max_per_tenant: usize = 1_000;
+            /// Whether plain http is called.
+            allow_http: bool = false;
+            /// Private networks that may be reached: ranges, or exact addresses with a port. Loopback, link-local and metadata addresses only exactly.
+            allow_networks: List<hooks::AllowedNetwork> = List(Vec::new());
+            /// The only hosts that may be called, names or `*.name`; any when empty.
+            url_allow_list: List<String> = List(Vec::new());
+            /// The ports that may be dialled; 443 and 8443, and 80 with `hooks.allow_http`, when empty.
+            ports: List<u16> = List(Vec::new());
+            /// One attempt, from the look-up of the name to the end of the answer.
+            attempt_timeout: Duration = Duration::from_secs(5);
+            /// Attempts of one ring.
+            attempts: u32 = 3;
+            /// Pauses before the second attempt and those after it, give or take a fifth; the last is repeated.
+            retry: Durations = Durations([1, 5].map(Duration::from_secs).to_vec());
+            /// The longest `Retry-After` that is honoured.
+            retry_after_max: Duration = Duration::from_mins(1);
+            /// Exhausted rings in a row that disable a hook.
+            disable_after: u32 = 10;
+            /// How long a replaced key still signs.
+            rotation_overlap: Duration = Duration::from_hours(24);
+            /// Keys of one hook that sign at the same time; the oldest goes when another comes.
+            keys_max: usize = 4;
+            /// Outstanding rings of one hook; above, they collapse into one backlog ring per queue.
+            outstanding_max: usize = 1_000;
+            /// Attempts at the same time. Rings that are not first attempts of healthy hooks take at most half.
+            concurrency: usize = 64;
+            /// The same of one tenant.
+            concurrency_per_tenant: usize = 8;
+            /// The same at one host.
+            concurrency_per_host: usize = 4;
+            /// How often it is looked for news without being told.
+            poll_interval: Duration = Duration::from_secs(1);
+            /// How long the dispatcher lets news gather before it looks at the log.
+            gather_interval: Duration = Duration::from_millis(10);
+            /// Rows of the log that are looked at in one step.
+            page: usize = 500;
+            /// Bytes of the log that are looked at in one step.
+            page_bytes: Size = Size(4 << 20);
+            /// Tenants whose hooks are told of news at once; those beyond wait for `hooks.poll_interval`.
+            tails_max: usize = 1_000;
+            /// Queues that one hook names, and queues that one backlog is told apart into.
+            max_queues: usize = 64;
+            /// Attempts kept of each hook.
+            log_max: usize = 50;
+            /// Whether notify hooks must answer a challenge before they are rung.
+            require_verification: bool = false;
+            /// How long a challenge can be answered.
+            challenge_ttl: Duration = Duration::from_mins(10);
+            /// How long a signature by RFC 9421 counts.
+            signature_ttl: Duration = Duration::from_mins(5);
+            /// The most requests per minute that a callback can ask for, and what one has that asks for nothing.
+            callback_rate_max: u32 = 60;
+            /// How long one of the server's signing keys signs before the next does.
+            server_key_period: Duration = Duration::from_hours(90 * 24);
+            /// What the server calls itself.
+            user_agent: String = concat!("Doorstep/", env!("CARGO_PKG_VERSION")).to_owned();
+        }
+        /// Secrets at rest.
+        security: SecuritySection {
+            /// The master key that seals what the store keeps secret: 32 bytes in base64. Better in a file.
+            master_key: MaybeSecret = MaybeSecret(None);
+            /// A file with the master key. Without either, the embedded store makes one in `<data>/master-key`.
+            master_key_file: MaybePath = MaybePath(None);
+            /// Files with keys that were the master key before: what they sealed still opens.
+            previous_master_key_files: List<PathBuf> = List(Vec::new());
+        }
         /// Identities, rights and the audit log.
         authz: AuthzSection {
             /// Authenticated tokens kept in memory.
@@ -346,6 +418,18 @@ impl Config {
             ("inbox.claim_max_items", self.inbox.claim_max_items),
             ("inbox.claim_max_bytes", self.inbox.claim_max_bytes.0),
             ("inbox.ring_again", self.inbox.ring_again.0.len()),
+            ("hooks.attempts", self.hooks.attempts as usize),
+            ("hooks.disable_after", self.hooks.disable_after as usize),
+            ("hooks.keys_max", self.hooks.keys_max),
+            ("hooks.outstanding_max", self.hooks.outstanding_max),
+            ("hooks.concurrency", self.hooks.concurrency),
+            ("hooks.concurrency_per_tenant", self.hooks.concurrency_per_tenant),
+            ("hooks.concurrency_per_host", self.hooks.concurrency_per_host),
+            ("hooks.page", self.hooks.page),
+            ("hooks.page_bytes", self.hooks.page_bytes.0),
+            ("hooks.max_queues", self.hooks.max_queues),
+            ("hooks.callback_rate_max", self.hooks.callback_rate_max as usize),
+            ("hooks.retry", self.hooks.retry.0.len()),
             ("sync.retention_chunk", self.sync.retention_chunk),
             ("sync.ring_max_events", self.sync.ring_max_events),
             ("sync.tail_queue_max_events", self.sync.tail_queue_max_events),
@@ -375,6 +459,11 @@ impl Config {
             ("inbox.session_touch_interval", self.inbox.session_touch_interval),
             ("inbox.sse_heartbeat", self.inbox.sse_heartbeat),
             ("inbox.totals_interval", self.inbox.totals_interval),
+            ("hooks.attempt_timeout", self.hooks.attempt_timeout),
+            ("hooks.poll_interval", self.hooks.poll_interval),
+            ("hooks.challenge_ttl", self.hooks.challenge_ttl),
+            ("hooks.signature_ttl", self.hooks.signature_ttl),
+            ("hooks.server_key_period", self.hooks.server_key_period),
             ("authz.flush_interval", self.authz.flush_interval),
             ("authz.prune_interval", self.authz.prune_interval),
             ("shutdown.total_timeout", self.shutdown.total_timeout),

@@ -96,6 +96,43 @@ impl Config {
         }
     }
 
+    /// The hooks'.
+    pub(crate) fn hooks(&self) -> hooks::Settings {
+        let keys = &self.hooks;
+        hooks::Settings {
+            max_per_agent: keys.max_per_agent,
+            max_per_tenant: keys.max_per_tenant,
+            allow_http: keys.allow_http,
+            allow_networks: keys.allow_networks.0.clone(),
+            url_allow_list: keys.url_allow_list.0.clone(),
+            ports: keys.ports.0.clone(),
+            attempt_timeout: keys.attempt_timeout,
+            attempts: keys.attempts,
+            retry: keys.retry.0.clone(),
+            retry_after_max: keys.retry_after_max,
+            disable_after: keys.disable_after,
+            rotation_overlap: keys.rotation_overlap,
+            keys_max: keys.keys_max,
+            outstanding_max: keys.outstanding_max,
+            concurrency: keys.concurrency,
+            concurrency_per_tenant: keys.concurrency_per_tenant,
+            concurrency_per_host: keys.concurrency_per_host,
+            poll_interval: keys.poll_interval,
+            page: keys.page,
+            page_bytes: keys.page_bytes.0,
+            tails_max: keys.tails_max,
+            max_queues: keys.max_queues,
+            log_max: keys.log_max,
+            require_verification: keys.require_verification,
+            challenge_ttl: keys.challenge_ttl,
+            signature_ttl: keys.signature_ttl,
+            gather_interval: keys.gather_interval,
+            callback_rate_max: keys.callback_rate_max,
+            server_key_period: keys.server_key_period,
+            user_agent: keys.user_agent.clone(),
+        }
+    }
+
     /// The inbox's.
     pub(crate) fn inbox(&self) -> inbox::Settings {
         let keys = &self.inbox;
@@ -110,6 +147,7 @@ impl Config {
                 max_attempts: keys.max_attempts,
                 priority_boost: keys.priority_boost,
                 history_max: keys.history_max,
+                results_kept: inbox::Rules::default().results_kept,
             },
             sweep_interval: keys.sweep_interval,
             sweep_batch: keys.sweep_batch,
@@ -120,6 +158,7 @@ impl Config {
             store_retry: keys.store_retry,
             poll_wait_max: keys.poll_wait_max,
             poll_max_items: keys.poll_max_items,
+            scan_max: inbox::Settings::default().scan_max,
             claim_max_items: keys.claim_max_items,
             claim_max_bytes: keys.claim_max_bytes.0,
             max_waiters: keys.max_waiters,

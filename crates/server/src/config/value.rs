@@ -139,6 +139,85 @@ impl Value for MaybeSize {
     }
 }
 
+/// What is separated by commas: any number of values, written as nothing when there is none.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct List<T>(pub Vec<T>);
+
+impl<T: Value> Value for List<T> {
+    const EXPECTED: &'static str = T::EXPECTED;
+
+    fn read(text: &str) -> Option<Self> {
+        if text.trim().is_empty() {
+            return Some(Self(Vec::new()));
+        }
+        text.split(',').map(|one| T::read(one.trim())).collect::<Option<_>>().map(Self)
+    }
+
+    fn show(&self) -> String {
+        self.0.iter().map(Value::show).collect::<Vec<_>>().join(",")
+    }
+
+    fn from_raw(raw: &Raw) -> Option<Self> {
+        match raw {
+            Raw::Toml(toml::Value::Array(values)) => values.iter().map(|one| T::from_raw(&Raw::Toml(one.clone()))).collect::<Option<_>>().map(Self),
+            raw => Self::read(&raw.text()?),
+        }
+    }
+}
+
+impl Value for hooks::AllowedNetwork {
+    const EXPECTED: &'static str = "networks such as 192.168.0.0/16, or addresses with a port such as 127.0.0.1:8080";
+
+    fn read(text: &str) -> Option<Self> {
+        Self::parse(text.trim()).ok()
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Range { address, prefix } => format!("{address}/{prefix}"),
+            Self::Exact(address) => address.to_string(),
+        }
+    }
+}
+
+/// A path that can be left open, written as nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MaybePath(pub Option<PathBuf>);
+
+impl Value for MaybePath {
+    const EXPECTED: &'static str = "nothing, or a path";
+
+    fn read(text: &str) -> Option<Self> {
+        Some(Self(PathBuf::read(text)))
+    }
+
+    fn show(&self) -> String {
+        self.0.as_ref().map(Value::show).unwrap_or_default()
+    }
+}
+
+/// A secret that can be left open. It is never shown.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct MaybeSecret(pub Option<String>);
+
+impl std::fmt::Debug for MaybeSecret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(if self.0.is_some() { "MaybeSecret(…)" } else { "MaybeSecret(None)" })
+    }
+}
+
+impl Value for MaybeSecret {
+    const EXPECTED: &'static str = "nothing, or a secret";
+
+    fn read(text: &str) -> Option<Self> {
+        Some(Self((!text.trim().is_empty()).then(|| text.trim().to_owned())))
+    }
+
+    fn show(&self) -> String {
+        if self.0.is_some() { "(hidden)".to_owned() } else { String::new() }
+    }
+}
+
 /// The address of a website that can be left open, written as nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MaybeUrl(pub Option<String>);
@@ -178,7 +257,7 @@ macro_rules! plain_value {
     )*};
 }
 
-plain_value!(usize: "a whole number", u64: "a whole number", u32: "a whole number", bool: "true or false",
+plain_value!(usize: "a whole number", u64: "a whole number", u32: "a whole number", u16: "a whole number up to 65535", bool: "true or false",
     SocketAddr: "an address such as 127.0.0.1:7420 or [::]:7420");
 
 impl Value for String {
@@ -219,7 +298,7 @@ pub(crate) fn as_toml(shown: &str) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{Durations, MaybeDuration, MaybeUrl, Size, Value};
+    use super::{Durations, List, MaybeDuration, MaybeSecret, MaybeUrl, Raw, Size, Value};
 
     #[test]
     fn durations_and_sizes_are_written_as_they_are_read() {
@@ -243,6 +322,23 @@ mod tests {
         for bad in ["doorstep.example.net", "ftp://x", "https://", "https://user@host", "https://a b"] {
             assert_eq!(read(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn lists_are_read_from_text_and_from_toml() {
+        let list = List::<u16>::read("443, 8443").unwrap();
+        assert_eq!((list.0.as_slice(), list.show().as_str()), (&[443, 8443][..], "443,8443"));
+        assert_eq!(List::<u16>::read("443,70000"), None);
+        assert!(List::<u16>::read("").unwrap().0.is_empty());
+        let table: toml::Table = "networks = [\"192.168.0.0/16\", \"[::1]:8080\"]".parse().unwrap();
+        let networks = List::<hooks::AllowedNetwork>::from_raw(&Raw::Toml(table["networks"].clone())).unwrap();
+        assert_eq!(networks.show(), "192.168.0.0/16,[::1]:8080");
+    }
+
+    #[test]
+    fn a_secret_is_never_shown() {
+        let secret = MaybeSecret::read("CANARY").unwrap();
+        assert!(!format!("{secret:?} {}", secret.show()).contains("CANARY"));
     }
 
     #[test]

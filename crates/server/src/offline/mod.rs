@@ -2,11 +2,13 @@
 
 mod backup;
 mod check;
+mod keys;
 mod recover;
 mod restore;
 
 pub(crate) use backup::{BackupArguments, backup};
 pub(crate) use check::{CheckArguments, check};
+pub(crate) use keys::{KeysCommand, keys};
 pub(crate) use recover::{RecoverArguments, recover_owner};
 pub(crate) use restore::{RestoreArguments, restore};
 

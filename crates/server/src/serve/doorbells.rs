@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use authz::{Authorizer, Caller, Denied};
 use domain::{BoxFuture, Event, PrincipalId, StoreError, TenantId};
 use gateway::{Hints, InboxHints};
+use hooks::Hooks;
 use inbox::{Inbox, InboxError, Signal, SignalStream, Tails};
 use protocol::InboxUpdated;
 use sync::{Logs, Observer};
@@ -14,6 +15,7 @@ use sync::{Logs, Observer};
 pub(super) struct TailObservers {
     pub(super) authorizer: Arc<Authorizer>,
     pub(super) inbox: Arc<Inbox>,
+    pub(super) hooks: Arc<Hooks>,
 }
 
 #[async_trait]
@@ -25,6 +27,7 @@ impl Observer for TailObservers {
     async fn observe(&self, tenant: &TenantId, events: &[Arc<Event>]) -> Result<(), StoreError> {
         self.authorizer.observe(tenant, events).await?;
         self.inbox.bells().observe(tenant, events);
+        self.hooks.bell().observe(tenant, events);
         Ok(())
     }
 
@@ -35,7 +38,7 @@ impl Observer for TailObservers {
 
 /// Keeps a tenant's tail running while somebody waits for its inboxes. The logs come later than the inbox that is rung by them.
 #[derive(Debug, Default)]
-pub(super) struct LogTails(OnceLock<Arc<Logs>>);
+pub(crate) struct LogTails(OnceLock<Arc<Logs>>);
 
 impl LogTails {
     pub(super) fn join(&self, logs: Arc<Logs>) {

@@ -13,18 +13,24 @@ use crate::config::Config;
 /// The whole life of the server: start, serve until a signal, stop.
 pub(super) async fn live(config: Config) -> Result<(), ServeError> {
     let address = config.server.listen;
-    let listener = TcpListener::bind(address).await.map_err(|error| ServeError::new(&format!("cannot listen on {address}"), error))?;
+    let listener = TcpListener::bind(address).await.map_err(|error| unbound(address, &error))?;
     let listening = listener.local_addr().map_err(|error| ServeError::new("the listener has no address", error))?;
     let (stop_accepting, total) = (CancellationToken::new(), config.shutdown.total_timeout);
     let signals = Signals::new()?;
     let data = config.data.dir.clone();
-    let node = Node::start(config).await?;
+    let node = Node::start(config, listening).await?;
     first_start::prepare(&node.admin, &data).await?;
     let accepting = node.accept(listener, stop_accepting.clone());
     announce(listening).map_err(|error| ServeError::new("standard output", error))?;
     tracing::info!(listen.address = %listening, "serving");
     signals.received().await;
     stop(node, &stop_accepting, accepting, Instant::now() + total).await
+}
+
+/// Why there is no listener. Who has the port is most often another server, to which a second one needs a port of its own.
+fn unbound(address: std::net::SocketAddr, error: &std::io::Error) -> ServeError {
+    let hint = if error.kind() == std::io::ErrorKind::AddrInUse { "; --listen takes another, and port 0 any that is free" } else { "" };
+    ServeError::new(&format!("cannot listen on {address}"), format!("{error}{hint}"))
 }
 
 /// Stops in the order in which nothing acknowledged is lost: no new work, then what is owed to peers, then what is owed to the disk.
@@ -103,5 +109,18 @@ impl Signals {
     #[cfg(not(unix))]
     async fn received(self) {
         let _ = tokio::signal::ctrl_c().await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unbound;
+
+    #[test]
+    fn who_finds_the_port_in_use_is_told_of_the_flag() {
+        let address = std::net::SocketAddr::from(([127, 0, 0, 1], 7420));
+        let told = |kind: std::io::ErrorKind| unbound(address, &kind.into()).to_string();
+        assert!(told(std::io::ErrorKind::AddrInUse).contains("--listen"));
+        assert!(!told(std::io::ErrorKind::PermissionDenied).contains("--listen"));
     }
 }

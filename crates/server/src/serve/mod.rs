@@ -3,6 +3,7 @@
 mod doorbells;
 mod first_start;
 mod lifecycle;
+pub(crate) mod master_key;
 mod metrics;
 mod node;
 mod ports;
@@ -15,7 +16,10 @@ use crate::command::{USAGE, complain};
 use crate::config::{self, Config, Sources};
 use crate::logging;
 
+pub(crate) use doorbells::LogTails;
 pub(crate) use first_start::{OWNER_TOKEN_FILE, write_private};
+pub(crate) use master_key::{MASTER_KEY_FILE, NEXT_MASTER_KEY_FILE};
+pub(crate) use ports::NoCalls;
 
 /// Why the server could not start or go on, as a sentence for people.
 #[derive(Debug, thiserror::Error)]

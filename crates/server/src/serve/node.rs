@@ -1,5 +1,6 @@
 //! Who is given what: every part of the server, made and joined.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use agents::{ConsumerApi, ConsumerService};
@@ -7,15 +8,17 @@ use authz::{Admin, Authorizer};
 use domain::{Clock, IdGenerator, SystemClock, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
 use http_api::{HttpMetrics, Listening, Services};
+use hooks::{Dispatcher, Hooks, HooksParts, Sender};
 use inbox::{Inbox, InboxParts, Sweeper};
 use intake::{IntakeParts, Promoter, Publisher, ScheduleBell};
+use outbound::{Outbound, SystemResolver, Trust};
 use store_sqlite::SqliteStore;
 use sync::{Logs, Retention};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::ServeError;
+use super::{ServeError, master_key};
 use super::doorbells::{GatewayHints, LogTails, TailObservers};
 use super::metrics::ProcessMetrics;
 use super::ports::{ProcessReadiness, StoreBackup};
@@ -26,6 +29,7 @@ use crate::config::Config;
 pub(super) struct Node {
     pub(super) admin: Arc<Admin>,
     pub(super) gateway: Arc<Gateway>,
+    pub(super) hooks: Arc<Hooks>,
     pub(super) inbox: Arc<Inbox>,
     pub(super) readiness: Arc<ProcessReadiness>,
     pub(super) store: Arc<SqliteStore>,
@@ -51,7 +55,7 @@ pub(super) struct Accepting {
 
 impl Node {
     /// Opens the store, makes every part, and starts the background tasks.
-    pub(super) async fn start(config: Config) -> Result<Self, ServeError> {
+    pub(super) async fn start(config: Config, listening: SocketAddr) -> Result<Self, ServeError> {
         let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let ids: Arc<dyn IdGenerator> = Arc::new(SystemIds);
         let store = open_store(&config, Arc::clone(&clock)).await?;
@@ -71,7 +75,24 @@ impl Node {
             metrics: Arc::default(),
             settings: config.inbox(),
         });
-        let observers = Arc::new(TailObservers { authorizer: authorizer.clone(), inbox: inbox.clone() });
+        let vault = master_key::vault(&config).map_err(ServeError)?;
+        let calls = Outbound::new(&config.hooks(), &[listening], Arc::new(SystemResolver::default()), Trust::System);
+        let hooks = Hooks::new(HooksParts {
+            store: store.clone(),
+            transactions: store.clone(),
+            inboxes: store.clone(),
+            logs: store.clone(),
+            tails: tails.clone(),
+            authorizer: authorizer.clone(),
+            identities: store.clone(),
+            outbound: Arc::new(calls.map_err(|error| ServeError::new("calls to hooks cannot be set up", error))?),
+            vault: Arc::new(vault),
+            clock: clock.clone(),
+            ids: ids.clone(),
+            metrics: Arc::default(),
+            settings: config.hooks(),
+        });
+        let observers = Arc::new(TailObservers { authorizer: authorizer.clone(), inbox: inbox.clone(), hooks: hooks.clone() });
         let logs = Logs::start(store.clone(), observers, config.sync(), tasks.clone(), stop.child_token());
         tails.join(logs.clone());
         store.set_listener(logs.clone());
@@ -115,6 +136,7 @@ impl Node {
             intake: intake.metrics.clone(),
             inbox: inbox.clone(),
             totals: totals.clone(),
+            hooks: hooks.clone(),
             clock: clock.clone(),
             started_at: clock.now(),
         });
@@ -125,6 +147,10 @@ impl Node {
         tasks.spawn(async move { promoter.run(token).await });
         let (sweeper, token) = (Sweeper::new(inbox.clone()), stop.child_token());
         tasks.spawn(async move { sweeper.run(token).await });
+        let (dispatcher, token) = (Dispatcher::new(hooks.clone()), stop.child_token());
+        tasks.spawn(async move { dispatcher.run(token).await });
+        let (sender, token) = (Sender::new(hooks.clone()), stop.child_token());
+        tasks.spawn(async move { sender.run(token).await });
         let (upkeep, token) = (authorizer.clone(), stop.child_token());
         tasks.spawn(async move { upkeep.run(token).await });
 
@@ -133,6 +159,7 @@ impl Node {
             events: EventReader::new(gateway.clone()),
             admin,
             gateway,
+            hooks,
             inbox,
             store,
             stop,
@@ -158,6 +185,7 @@ impl Node {
             events: self.events.clone(),
             gateway: self.gateway.clone(),
             inbox: self.inbox.clone(),
+            hooks: self.hooks.clone(),
             readiness: self.readiness.clone(),
             backup: Arc::new(StoreBackup::new(self.store.clone(), self.clock.clone())),
             metrics: metrics.clone(),

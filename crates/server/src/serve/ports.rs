@@ -7,11 +7,26 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use domain::Clock;
+use hooks::{HookUrl, OutboundAnswer, OutboundClient, OutboundError, OutboundRequest, UrlRefusal};
 use http_api::{Backup, BackupError, NotReady, Readiness};
 use protocol::admin::BackupReport;
 use store_sqlite::{SqliteStore, UpkeepError};
 use sync::{LogStore, Logs};
 use tokio::sync::Mutex;
+
+/// No calls to the outside: for commands on a stopped server's store.
+pub(crate) struct NoCalls;
+
+#[async_trait]
+impl OutboundClient for NoCalls {
+    async fn check(&self, _: &HookUrl) -> Result<(), UrlRefusal> {
+        Err(UrlRefusal::Unresolvable)
+    }
+
+    async fn post(&self, _: OutboundRequest) -> Result<OutboundAnswer, OutboundError> {
+        Err(OutboundError::Connect)
+    }
+}
 
 /// Ready while the store answers, the tails follow, and the process is not stopping.
 pub(super) struct ProcessReadiness {

@@ -7,6 +7,7 @@ mod bad_input;
 mod consumers;
 mod durability;
 mod gateway;
+mod hooks;
 mod inbox;
 mod operation;
 mod people;
