@@ -6,6 +6,7 @@ mod grants;
 mod idempotency;
 mod listing;
 mod principals;
+mod recovery;
 mod scene;
 mod spaces;
 mod tenants;
