@@ -85,7 +85,10 @@ impl Inbox {
             let now = self.parts.clock.now();
             let mut due = next.due;
             if let Some(again) = again {
-                wait.begin_look();
+                if wait.begin_look() {
+                    // The queues of the last attempt are not those that it would look at now.
+                    return Ok(again);
+                }
                 let Some(backlog) = self.backlog(recipient, &next.queues, now).await else { return Ok(again) };
                 if backlog.available > 0 || again == Again::Due {
                     return Ok(again);

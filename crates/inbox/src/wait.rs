@@ -13,6 +13,7 @@ use crate::{Inbox, Metrics, Recipient};
 pub(crate) struct Wait {
     waiter: Waiter,
     ends_at: Instant,
+    resumed: u64,
     metrics: Arc<Metrics>,
     _tail: Box<dyn Send + Sync>,
 }
@@ -40,7 +41,7 @@ impl Inbox {
         }
         let waiter = self.bells.enter(recipient)?;
         match self.parts.tails.keep(&recipient.tenant).await {
-            Ok(tail) => Some(Wait { waiter, ends_at: since + wait, metrics: Arc::clone(&self.parts.metrics), _tail: tail }),
+            Ok(tail) => Some(Wait { waiter, ends_at: since + wait, resumed: 0, metrics: Arc::clone(&self.parts.metrics), _tail: tail }),
             Err(error) => {
                 tracing::warn!(tenant.id = %recipient.tenant, error = %error, "a wait is answered at once, because the log cannot be followed");
                 None
@@ -57,9 +58,11 @@ impl Drop for Wait {
 }
 
 impl Wait {
-    /// To be called before each look: what rings from now on ends the next [`Wait::again`].
-    pub(crate) fn begin_look(&mut self) {
-        self.waiter.look();
+    /// To be called before each look: what rings from now on ends the next [`Wait::again`]. Answers whether a pause or an absence has ended since
+    /// the last look, so that what was left out then may be there now.
+    pub(crate) fn begin_look(&mut self) -> bool {
+        let resumed = self.waiter.look().resumed;
+        std::mem::replace(&mut self.resumed, resumed) != resumed
     }
 
     /// Waits for a ring since the last look, until something is due in `due`, or for the end.

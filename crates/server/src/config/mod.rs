@@ -227,6 +227,8 @@ configuration! {
             priority_boost: Duration = Duration::from_mins(5);
             /// Attempts that an item's history keeps, the latest.
             history_max: usize = 20;
+            /// Of those, the latest whose result is kept too.
+            results_kept: usize = 3;
             /// Bytes of a worker's line about an attempt.
             summary_max: Size = Size(2 << 10);
             /// Bytes of what a worker hands in.
@@ -247,6 +249,8 @@ configuration! {
             store_retry: Duration = Duration::from_secs(1);
             /// The longest wait of a poll or a claim; a longer `wait_seconds` is shortened to it.
             poll_wait_max: Duration = Duration::from_secs(30);
+            /// Items that one page of a poll, a listing or a bulk operation looks at, whether or not they match; the next page goes on.
+            scan_max: usize = 10_000;
             /// Items of one page of a poll at most.
             poll_max_items: usize = 1_000;
             /// Entries of one claim, acknowledge or heartbeat.
@@ -415,6 +419,7 @@ impl Config {
             ("inbox.sweep_concurrency", self.inbox.sweep_concurrency),
             ("inbox.prune_batch", self.inbox.prune_batch),
             ("inbox.poll_max_items", self.inbox.poll_max_items),
+            ("inbox.scan_max", self.inbox.scan_max),
             ("inbox.claim_max_items", self.inbox.claim_max_items),
             ("inbox.claim_max_bytes", self.inbox.claim_max_bytes.0),
             ("inbox.ring_again", self.inbox.ring_again.0.len()),

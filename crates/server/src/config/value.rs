@@ -159,7 +159,9 @@ impl<T: Value> Value for List<T> {
 
     fn from_raw(raw: &Raw) -> Option<Self> {
         match raw {
-            Raw::Toml(toml::Value::Array(values)) => values.iter().map(|one| T::from_raw(&Raw::Toml(one.clone()))).collect::<Option<_>>().map(Self),
+            Raw::Toml(toml::Value::Array(values)) => {
+                values.iter().map(|one| T::from_raw(&Raw::Toml(one.clone()))).collect::<Option<_>>().map(Self)
+            }
             raw => Self::read(&raw.text()?),
         }
     }

@@ -43,6 +43,7 @@ impl MetricSource for ProcessMetrics {
         self.inbox(samples);
         self.backlog(samples);
         self.hooks(samples);
+        self.hooks(samples);
     }
 }
 
@@ -174,9 +175,35 @@ impl ProcessMetrics {
         samples.counter(Metric::InboxSweeps, &[("outcome", "failed")], now.sweep_errors.get());
     }
 
+    fn hooks(&self, samples: &mut Samples) {
+        let now = self.hooks.metrics();
+        samples.histogram(Metric::HookRingSeconds, &[], histogram(now.ring_latency.get()));
+        samples.histogram(Metric::HookAttemptSeconds, &[], histogram(now.attempt_latency.get()));
+        for (class, count) in now.attempts() {
+            samples.counter(Metric::HookAttempts, &[("class", class.as_str())], count);
+        }
+        samples.gauge(Metric::HookAttemptsInFlight, &[], now.attempts_in_flight.get() as f64);
+        samples.counter(Metric::HookRings, &[], now.rings.get());
+        for (cause, count) in [("exhausted", &now.exhausted), ("withdrawn", &now.withdrawn), ("collapsed", &now.collapsed)] {
+            samples.counter(Metric::HookRingsDropped, &[("cause", cause)], count.get());
+        }
+        samples.counter(Metric::HooksDisabled, &[], now.disabled.get());
+        samples.counter(Metric::HookVerifications, &[("outcome", "verified")], now.verifications.get());
+        samples.counter(Metric::HookVerifications, &[("outcome", "failed")], now.verification_failures.get());
+        samples.counter(Metric::HookReplaysRejected, &[], now.replays_rejected.get());
+        samples.counter(Metric::HookUrlsRefused, &[], now.urls_refused.get());
+        samples.counter(Metric::HookPositionsLost, &[], now.positions_lost.get());
+        samples.counter(Metric::HookStoreErrors, &[], now.store_errors.get());
+        let (_, totals) = self.totals.latest();
+        samples.gauge(Metric::HookOutstanding, &[], totals.outstanding as f64);
+        for (state, count) in [("active", totals.active), ("pending_verification", totals.pending), ("disabled", totals.disabled)] {
+            samples.gauge(Metric::HookRegistrations, &[("state", state)], count as f64);
+        }
+    }
+
     /// What waits, as of the latest count.
     fn backlog(&self, samples: &mut Samples) {
-        let totals = self.totals.latest();
+        let (totals, _) = self.totals.latest();
         let now = self.clock.now();
         let mut shown = 0;
         for (tenant, sums) in &totals.tenants {

@@ -7,8 +7,8 @@ use agents::{ConsumerApi, ConsumerService};
 use authz::{Admin, Authorizer};
 use domain::{Clock, IdGenerator, SystemClock, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
-use http_api::{HttpMetrics, Listening, Services};
 use hooks::{Dispatcher, Hooks, HooksParts, Sender};
+use http_api::{HttpMetrics, Listening, Services};
 use inbox::{Inbox, InboxParts, Sweeper};
 use intake::{IntakeParts, Promoter, Publisher, ScheduleBell};
 use outbound::{Outbound, SystemResolver, Trust};
@@ -18,11 +18,11 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{ServeError, master_key};
 use super::doorbells::{GatewayHints, LogTails, TailObservers};
 use super::metrics::ProcessMetrics;
 use super::ports::{ProcessReadiness, StoreBackup};
 use super::totals::Totals;
+use super::{ServeError, master_key};
 use crate::config::Config;
 
 /// The parts that live as long as the server does.

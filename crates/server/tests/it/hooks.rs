@@ -12,7 +12,12 @@ use crate::support::{QUIET, World};
 /// A server that may call this receiver, and where time runs fast.
 async fn world(receiver: &PlayedServer, more: &[(&str, &str)]) -> World {
     let allowed = receiver.address.to_string();
-    let keys = [("hooks.allow_http", "true"), ("hooks.allow_networks", allowed.as_str()), ("hooks.retry", "50ms,100ms"), ("inbox.sweep_interval", "50ms")];
+    let keys = [
+        ("hooks.allow_http", "true"),
+        ("hooks.allow_networks", allowed.as_str()),
+        ("hooks.retry", "50ms,100ms"),
+        ("inbox.sweep_interval", "50ms"),
+    ];
     World::with(&keys.iter().chain(more).copied().collect::<Vec<_>>()).await
 }
 
@@ -116,7 +121,15 @@ async fn a_url_that_reaches_inside_is_refused_and_nothing_is_kept() {
     let receiver = PlayedServer::bind().await;
     let world = world(&receiver, &[]).await;
     let own = world.url().replace("127.0.0.1", "localhost");
-    let urls = ["http://127.0.0.1:1/", "https://10.0.0.1/", "https://169.254.169.254/", "https://[::1]/", "ftp://example.com/", "https://user:pw@example.com/", &own];
+    let urls = [
+        "http://127.0.0.1:1/",
+        "https://10.0.0.1/",
+        "https://169.254.169.254/",
+        "https://[::1]/",
+        "ftp://example.com/",
+        "https://user:pw@example.com/",
+        &own,
+    ];
     for url in urls {
         let problem = world.cast.alpha.post("/v1/notify-hooks", &json!({"url": url})).await.expect_problem(400, "url_refused");
         assert_eq!(problem["pointer"], "/url", "{problem}");
@@ -132,7 +145,10 @@ async fn a_redirect_is_final_and_not_followed() {
     give(&world, "alpha", "inbox").await;
     let elsewhere = format!("http://{}/elsewhere", receiver.address);
     receiver.request().await.respond(302, "text/plain", &[("location", &elsewhere)], "").await;
-    eventually("the ring has failed", async || (hook(&world.cast.alpha, &created["id"]).await["health"]["consecutive_failures"] == 1).then_some(())).await;
+    eventually("the ring has failed", async || {
+        (hook(&world.cast.alpha, &created["id"]).await["health"]["consecutive_failures"] == 1).then_some(())
+    })
+    .await;
     tokio::time::sleep(QUIET).await;
     assert!(receiver.is_quiet());
 }
@@ -234,7 +250,9 @@ async fn both_keys_sign_while_a_rotation_overlaps() {
 async fn an_absent_agent_is_not_rung_until_it_is_back_unless_its_hook_says_so() {
     let mut receiver = PlayedServer::bind().await;
     let world = world(&receiver, &[]).await;
-    let put = async |body: Value| world.cast.alpha.call("PUT", "/v1/agents/me/presence", &[("content-type", "application/json")], body.to_string()).await;
+    let put = async |body: Value| {
+        world.cast.alpha.call("PUT", "/v1/agents/me/presence", &[("content-type", "application/json")], body.to_string()).await
+    };
     let quiet = register(&world.cast.alpha, &receiver, json!({})).await;
     put(json!({"state": "out"})).await.expect(200);
     give(&world, "alpha", "inbox").await;
@@ -315,7 +333,8 @@ async fn the_whole_chain_runs_on_one_machine_from_the_publish_to_the_command() {
     let secret = world.directory.path().join("secret");
     std::fs::write(&secret, created["secret"].as_str().unwrap()).unwrap();
     let worked = world.directory.path().join("worked");
-    let sweep = format!("{} work --idle-timeout 0s -- sh -c 'echo $DOORSTEP_EVENT_ID >> {}'", env!("CARGO_BIN_EXE_doorstep"), worked.display());
+    let sweep =
+        format!("{} work --idle-timeout 0s -- sh -c 'echo $DOORSTEP_EVENT_ID >> {}'", env!("CARGO_BIN_EXE_doorstep"), worked.display());
     let mut listening = std::process::Command::new(env!("CARGO_BIN_EXE_doorstep"))
         .args(["listen", "--listen", &allowed, "--secret-file"])
         .arg(&secret)

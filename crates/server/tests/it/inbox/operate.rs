@@ -82,8 +82,15 @@ async fn a_pause_holds_back_everything_and_loses_nothing() {
     };
     world.cast.owner.post("/v1/inbox/resume", &json!({"recipient_id": "alpha"})).await.expect(200);
     assert_eq!(waiting.await.unwrap().len(), 1, "the end of a pause rings");
+    let waiting = {
+        let alpha = alpha.clone();
+        tokio::spawn(async move { claim(&alpha, json!({"wait_seconds": 25})).await })
+    };
+    tokio::time::sleep(crate::support::QUIET).await;
+    let since = std::time::Instant::now();
     world.cast.owner.post("/v1/inbox/resume", &json!({"recipient_id": "alpha", "queue": "a"})).await.expect(200);
-    assert_eq!(claim_one(alpha, json!({"wait_seconds": 20})).await["queue"], "a");
+    assert_eq!(waiting.await.unwrap()[0]["queue"], "a");
+    assert!(since.elapsed() < std::time::Duration::from_secs(10), "the end of a queue's pause rings too: {:?}", since.elapsed());
 }
 
 #[tokio::test]
