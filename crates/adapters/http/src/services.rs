@@ -9,6 +9,7 @@ use authz::{Admin, Authorizer};
 use bytes::Bytes;
 use domain::{Clock, IdGenerator, StoreError};
 use gateway::{EventReader, Gateway};
+use hooks::Hooks;
 use inbox::Inbox;
 use intake::Publisher;
 use protocol::admin::BackupReport;
@@ -32,6 +33,8 @@ pub struct Services {
     pub events: EventReader,
     /// Claimable work, and who is told of it.
     pub inbox: Arc<Inbox>,
+    /// Whom to ring that has no session.
+    pub hooks: Arc<Hooks>,
     /// What WebSockets are handed to.
     pub gateway: Arc<Gateway>,
     /// Whether the process can serve.

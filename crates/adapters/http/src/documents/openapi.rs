@@ -21,10 +21,11 @@ Send `Authorization: Bearer <token>`; a credential in an address is refused. Ref
 text. Unknown members and parameters are refused, unknown members of answers are to be ignored. Every answer carries `X-Request-Id`; a sane one \
 of the request is kept. Where an answer is 429 or 503, `Retry-After` says when to come back.";
 
-const TAGS: [(&str, &str); 9] = [
+const TAGS: [(&str, &str); 10] = [
     ("events", "Publish, read and schedule events."),
     ("consumers", "Named consumers of agents: poll, acknowledge, look."),
     ("inbox", "Work for agents: claim, lease, acknowledge, and be told when it arrives."),
+    ("hooks", "Signed requests for agents without a session: notify hooks and callbacks."),
     ("gateway", "The WebSocket; its frames are in the AsyncAPI document."),
     ("principals", "Who acts: people, apps and agents, and their tokens."),
     ("access", "Spaces, channels and grants."),

@@ -6,14 +6,15 @@ use agents::{AckRefused, ConsumerError};
 use authz::{AdminError, AuthenticationError, Denied, DeniedReason};
 use domain::StoreError;
 use gateway::{ReadError, Resync};
+use hooks::{HookError, UrlRefusal, VaultError};
 use inbox::InboxError;
 use intake::ScheduleError;
 use protocol::{InvalidBody, ProblemCode, Reason, ResyncReason};
 
 use super::Refusal;
 
-/// How long a client waits when the store has no room: somebody has to make some.
-const UNTIL_ROOM: Duration = Duration::from_secs(30);
+/// How long a client waits for what somebody has to do first: room to be made, a key to be given.
+const UNTIL_DONE: Duration = Duration::from_secs(30);
 
 /// The pointer to a query parameter.
 pub(crate) fn query_pointer(name: &str) -> String {
@@ -24,7 +25,7 @@ impl From<StoreError> for Refusal {
     fn from(error: StoreError) -> Self {
         match &error {
             StoreError::Full => Self::new(ProblemCode::StorageFull, "the store has no room; nothing of the request was kept")
-                .retry_after(UNTIL_ROOM)
+                .retry_after(UNTIL_DONE)
                 .because(&error),
             StoreError::Overloaded => {
                 Self::new(ProblemCode::Overloaded, "more work is waiting than the server takes; nothing of the request was kept")
@@ -181,6 +182,47 @@ impl From<InboxError> for Refusal {
     }
 }
 
+impl From<HookError> for Refusal {
+    fn from(error: HookError) -> Self {
+        match error {
+            HookError::Denied(denied) => denied.into(),
+            HookError::Invalid { pointer, detail } => Self::invalid(pointer, detail),
+            HookError::UrlRefused(refusal) => url_refused(refusal),
+            HookError::NotFound => not_found(),
+            HookError::LimitReached(key) => Self::new(ProblemCode::LimitReached, format!("the ceiling {key} is reached")),
+            HookError::IdempotencyConflict => {
+                Self::new(ProblemCode::IdempotencyConflict, "this key was used for another request").at("#header/idempotency-key")
+            }
+            HookError::NotInThatState(why) => Self::new(ProblemCode::StateConflict, why),
+            HookError::Unverified(class) => {
+                Self::new(ProblemCode::StateConflict, format!("the receiver did not prove that it holds the key: {}", class.as_str()))
+                    .with_reason(Reason::ReceiverUnverified)
+            }
+            HookError::Secrets(error @ (VaultError::NoKey | VaultError::UnknownKey)) => {
+                Self::new(ProblemCode::SecretsUnavailable, "the server has no key to keep secrets with (security.master_key)")
+                    .retry_after(UNTIL_DONE)
+                    .because(error)
+            }
+            HookError::Secrets(error) => Self::internal(error),
+            HookError::Store(error) => error.into(),
+        }
+    }
+}
+
+/// A URL that is not called: which class of refusal it is, and never what was found there.
+pub(crate) fn url_refused(refusal: UrlRefusal) -> Refusal {
+    let reason = match refusal {
+        UrlRefusal::Malformed => Reason::Malformed,
+        UrlRefusal::Scheme => Reason::Scheme,
+        UrlRefusal::Userinfo => Reason::Userinfo,
+        UrlRefusal::Port => Reason::Port,
+        UrlRefusal::NotListed => Reason::NotListed,
+        UrlRefusal::Unresolvable => Reason::Unresolvable,
+        UrlRefusal::Network => Reason::Network,
+    };
+    Refusal::new(ProblemCode::UrlRefused, refusal.to_string()).with_reason(reason)
+}
+
 impl From<ReadError> for Refusal {
     fn from(error: ReadError) -> Self {
         match error {
@@ -203,4 +245,41 @@ fn resync(at: Resync) -> Refusal {
         ResyncReason::TooFarBehind => "this position lies too far behind the head to be streamed; page over REST first",
     };
     Refusal::new(ProblemCode::ResyncRequired, detail).with_reason(at.reason.into()).with_position(at.head, at.floor, at.epoch)
+}
+
+#[cfg(test)]
+mod tests {
+    use hooks::{AttemptClass, HookError, UrlRefusal, VaultError};
+    use protocol::ProblemCode;
+
+    use super::{Refusal, url_refused};
+
+    #[test]
+    fn a_refused_url_is_told_the_class_in_the_words_of_the_core() {
+        for refusal in [
+            UrlRefusal::Malformed,
+            UrlRefusal::Scheme,
+            UrlRefusal::Userinfo,
+            UrlRefusal::Port,
+            UrlRefusal::NotListed,
+            UrlRefusal::Unresolvable,
+            UrlRefusal::Network,
+        ] {
+            let told = url_refused(refusal);
+            assert_eq!((told.code(), told.reason().map(protocol::Reason::as_str)), (ProblemCode::UrlRefused, Some(refusal.as_str())));
+        }
+    }
+
+    #[test]
+    fn errors_of_hooks_have_the_agreed_codes() {
+        let code = |error: HookError| Refusal::from(error).code();
+        assert_eq!(code(HookError::NotFound), ProblemCode::NotFound);
+        assert_eq!(code(HookError::LimitReached("hooks.max_per_agent")), ProblemCode::LimitReached);
+        assert_eq!(code(HookError::IdempotencyConflict), ProblemCode::IdempotencyConflict);
+        assert_eq!(code(HookError::NotInThatState("it is disabled")), ProblemCode::StateConflict);
+        assert_eq!(code(HookError::Unverified(AttemptClass::Unproven)), ProblemCode::StateConflict);
+        assert_eq!(code(HookError::Secrets(VaultError::NoKey)), ProblemCode::SecretsUnavailable);
+        assert_eq!(code(HookError::Secrets(VaultError::UnknownKey)), ProblemCode::SecretsUnavailable);
+        assert_eq!(code(HookError::Secrets(VaultError::Damaged)), ProblemCode::Internal);
+    }
 }

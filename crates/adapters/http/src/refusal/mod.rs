@@ -13,7 +13,7 @@ use axum::response::{IntoResponse, Response};
 use domain::{Seq, SyncEpoch};
 use protocol::{ProblemCode, Reason};
 
-pub(crate) use mapping::{not_found, query_pointer, unauthenticated};
+pub(crate) use mapping::{not_found, query_pointer, unauthenticated, url_refused};
 pub(crate) use render::render;
 
 /// Why a request is not done. It has no request id yet: `render` gives it one.
@@ -107,6 +107,12 @@ impl Refusal {
     #[cfg(test)]
     pub(crate) fn code(&self) -> ProblemCode {
         self.0.code
+    }
+
+    /// The reason.
+    #[cfg(test)]
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        self.0.reason
     }
 
     /// The place.

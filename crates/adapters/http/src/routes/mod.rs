@@ -2,11 +2,13 @@
 
 mod access;
 mod audit;
+mod callbacks;
 mod consumers;
 mod creating;
 mod event_stream;
 mod events;
 mod gateway;
+mod hooks;
 mod identity;
 mod inbox;
 mod listing;
@@ -25,6 +27,8 @@ pub(crate) fn all() -> OpenApiRouter<ApiState> {
         .merge(events::routes())
         .merge(consumers::routes())
         .merge(inbox::routes())
+        .merge(hooks::routes())
+        .merge(callbacks::routes())
         .merge(gateway::routes())
         .merge(identity::routes())
         .merge(access::routes())

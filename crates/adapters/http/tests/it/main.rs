@@ -6,6 +6,8 @@ mod connections;
 mod consumers;
 mod documents;
 mod faults;
+mod hooks_callbacks;
+mod hooks_notify;
 mod inbox;
 mod inbox_operators;
 mod inbox_signals;

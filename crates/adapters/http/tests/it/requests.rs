@@ -15,6 +15,7 @@ fn operations() -> Vec<(String, String, bool)> {
     for (path, item) in document["paths"].as_object().unwrap() {
         let uuid = "0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70";
         let target = path.replace("{event}", uuid).replace("{token}", uuid).replace("{grant}", uuid);
+        let target = target.replace("{hook}", uuid).replace("{registration}", uuid);
         let target = target.split('/').map(|part| if part.starts_with('{') { "alpha" } else { part }).collect::<Vec<_>>().join("/");
         for (method, operation) in item.as_object().unwrap() {
             if operation.get("operationId").is_some() {

@@ -31,7 +31,7 @@ pub(super) async fn body_of<T: DeserializeOwned>(request: Request, state: &ApiSt
 }
 
 /// Refuses a tenant or an agent that is not the token's own: as if it were not there.
-pub(super) fn own(caller: &Caller, tenant: Option<&TenantId>, agent: Option<&PrincipalId>) -> Result<(), Refusal> {
+pub(in crate::routes) fn own(caller: &Caller, tenant: Option<&TenantId>, agent: Option<&PrincipalId>) -> Result<(), Refusal> {
     let matches = tenant.is_none_or(|tenant| *tenant == caller.tenant) && agent.is_none_or(|agent| *agent == caller.principal);
     if matches { Ok(()) } else { Err(not_found()) }
 }

@@ -1,7 +1,7 @@
 //! Inboxes: work that waits, claims under a lease, and the signals around it (inbox.md, "API"; seed 000).
 
 mod acknowledge;
-mod asked;
+pub(super) mod asked;
 mod claim;
 mod claim_next;
 mod claims;

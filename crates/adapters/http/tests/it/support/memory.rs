@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use agents::{ConsumerKey, CursorRow};
-use authz::{Permission, Principal, PrincipalKind, Resource, Role, Scopes, TenantState, TokenRecord, TokenSecret};
+use authz::{IdempotentAnswer, Permission, Principal, PrincipalKind, Resource, Role, Scopes, TenantState, TokenRecord, TokenSecret};
 use bytes::Bytes;
 use domain::{
     Audience, ChannelRef, Clock, Event, EventId, EventOrigin, EventType, IdGenerator, PrincipalId, Publication, Seq, StoreError, SyncEpoch,
@@ -27,6 +27,8 @@ pub(crate) struct State {
     pub(crate) broken_pages: Option<StoreError>,
     /// Reading this principal's rights panics.
     pub(crate) cursed: Option<PrincipalId>,
+    /// What creating requests were answered, by principal and key.
+    pub(crate) answers: Vec<(PrincipalId, String, IdempotentAnswer)>,
     listener: Option<Arc<dyn CommitListener>>,
 }
 
@@ -49,6 +51,7 @@ impl Memory {
             broken_writes: None,
             broken_pages: None,
             cursed: None,
+            answers: Vec::new(),
             listener: None,
         };
         Arc::new(Self { state: Mutex::new(state) })

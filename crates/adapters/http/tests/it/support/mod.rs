@@ -1,11 +1,13 @@
 //! What these tests stand on.
 
+mod hooks;
 mod http;
 mod inboxes;
 mod memory;
 mod ports;
 mod world;
 
+pub(crate) use hooks::{HookRows, Receivers};
 pub(crate) use http::{Answer, Wire};
 pub(crate) use inboxes::Inboxes;
 pub(crate) use memory::Memory;

@@ -275,11 +275,13 @@ impl IdentityStore for Memory {
     async fn idempotent_answer(
         &self,
         _tenant: &TenantId,
-        _principal: &PrincipalId,
-        _key: &str,
+        principal: &PrincipalId,
+        key: &str,
         _not_before: Timestamp,
     ) -> Result<Option<IdempotentAnswer>, StoreError> {
-        Ok(None)
+        let state = self.state();
+        let own = state.answers.iter().find(|(of, taken, _)| of == principal && taken == key);
+        Ok(own.map(|(_, _, answer)| answer.clone()))
     }
 
     async fn prune(&self, _audit_before: Timestamp, _answers_before: Timestamp, _limit: usize) -> Result<u64, StoreError> {

@@ -9,6 +9,7 @@ use authz::{Admin, Authorizer, Permission, PrincipalKind, Role};
 use domain::{Clock, IdGenerator, SystemClock, SystemIds};
 use doorstep_http::{Backup, BackupError, HttpMetrics, Listening, NotReady, Readiness, Services, Settings, router, serve};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
+use hooks::{Hooks, HooksParts, MasterKey, MasterVault, NoVault, Vault};
 use inbox::{Inbox, InboxParts};
 use intake::{IntakeParts, Publisher, ScheduleBell};
 use protocol::admin::BackupReport;
@@ -17,7 +18,7 @@ use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::{Answer, Inboxes, Memory, Wire};
+use super::{Answer, HookRows, Inboxes, Memory, Receivers, Wire};
 
 /// What tests change.
 #[derive(Default)]
@@ -26,6 +27,9 @@ pub(crate) struct Options {
     pub(crate) gateway: gateway::Settings,
     pub(crate) agents: agents::Settings,
     pub(crate) inbox: inbox::Settings,
+    pub(crate) hooks: hooks::Settings,
+    /// The server has no master key.
+    pub(crate) is_without_vault: bool,
 }
 
 /// A running server with an owner `sam`, an app `shop` and an agent `alpha`; both of these may read and post in `support`.
@@ -34,6 +38,8 @@ pub(crate) struct World {
     pub(crate) gateway: Arc<Gateway>,
     pub(crate) inbox: Arc<Inbox>,
     pub(crate) inboxes: Arc<Inboxes>,
+    pub(crate) hooks: Arc<HookRows>,
+    pub(crate) receivers: Arc<Receivers>,
     /// The same routes, without a socket.
     pub(crate) router: axum::Router,
     pub(crate) address: SocketAddr,
@@ -123,6 +129,27 @@ impl World {
             settings: options.inbox,
         });
         inboxes.hang(inbox.bells());
+        let vault: Arc<dyn Vault> = if options.is_without_vault {
+            Arc::new(NoVault)
+        } else {
+            Arc::new(MasterVault::new(MasterKey::new(&[7; 32]).unwrap(), Vec::new()))
+        };
+        let (hook_rows, receivers) = (HookRows::new(memory.clone()), Arc::<Receivers>::default());
+        let hooks = Hooks::new(HooksParts {
+            store: hook_rows.clone(),
+            transactions: hook_rows.clone(),
+            inboxes: inboxes.clone(),
+            logs: memory.clone(),
+            tails: inboxes.clone(),
+            authorizer: authorizer.clone(),
+            identities: memory.clone(),
+            outbound: receivers.clone(),
+            vault,
+            clock: clock.clone(),
+            ids: ids.clone(),
+            metrics: Arc::default(),
+            settings: options.hooks,
+        });
         let (tasks, metrics, shutdown) = (TaskTracker::new(), Arc::new(HttpMetrics::new()), CancellationToken::new());
         let readiness = Arc::new(Switch::default());
         let services = Services {
@@ -131,6 +158,7 @@ impl World {
             consumers: Arc::new(ConsumerApi::new(memory.clone(), memory.clone(), authorizer.clone(), feed, options.agents)),
             events: EventReader::new(gateway.clone()),
             inbox: inbox.clone(),
+            hooks,
             gateway: gateway.clone(),
             readiness: readiness.clone(),
             backup: Arc::new(NoBackup),
@@ -147,7 +175,23 @@ impl World {
         let listening = Listening { listener, settings: options.http, metrics, tasks: tasks.clone(), shutdown: shutdown.clone() };
         let router = router(services);
         core.spawn(serve(listening, router.clone()));
-        Self { memory, gateway, inbox, inboxes, router, address, owner, app, agent, readiness, tasks, shutdown, _stop: stop.drop_guard() }
+        Self {
+            memory,
+            gateway,
+            inbox,
+            inboxes,
+            hooks: hook_rows,
+            receivers,
+            router,
+            address,
+            owner,
+            app,
+            agent,
+            readiness,
+            tasks,
+            shutdown,
+            _stop: stop.drop_guard(),
+        }
     }
 
     pub(crate) async fn wire(&self) -> Wire {
@@ -163,6 +207,22 @@ impl World {
 
     pub(crate) async fn get(&self, token: &str, target: &str) -> Answer {
         self.call("GET", target, &[("authorization", &format!("Bearer {token}"))], b"").await
+    }
+
+    pub(crate) async fn delete(&self, token: &str, target: &str) -> Answer {
+        self.call("DELETE", target, &[("authorization", &format!("Bearer {token}"))], b"").await
+    }
+
+    pub(crate) async fn patch(&self, token: &str, target: &str, body: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        self.call("PATCH", target, &[("authorization", &bearer), ("content-type", "application/json")], body.as_bytes()).await
+    }
+
+    /// A creating request under a key.
+    pub(crate) async fn post_once(&self, token: &str, target: &str, key: &str, body: &str) -> Answer {
+        let bearer = format!("Bearer {token}");
+        let headers = [("authorization", bearer.as_str()), ("content-type", "application/json"), ("idempotency-key", key)];
+        self.call("POST", target, &headers, body.as_bytes()).await
     }
 
     pub(crate) async fn put(&self, token: &str, target: &str, body: &str) -> Answer {
