@@ -43,7 +43,6 @@ impl MetricSource for ProcessMetrics {
         self.inbox(samples);
         self.backlog(samples);
         self.hooks(samples);
-        self.hooks(samples);
     }
 }
 
@@ -217,29 +216,6 @@ impl ProcessMetrics {
         samples.gauge(Metric::InboxDeadLetters, &[], all.dead_letters as f64);
         samples.gauge(Metric::InboxQuarantined, &[], all.quarantined as f64);
         samples.gauge(Metric::InboxHeadSeq, &[], all.head.get() as f64);
-    }
-}
-
-impl ProcessMetrics {
-    fn hooks(&self, samples: &mut Samples) {
-        let now = self.hooks.metrics();
-        samples.histogram(Metric::HookRingSeconds, &[], histogram(now.ring_latency.get()));
-        samples.histogram(Metric::HookAttemptSeconds, &[], histogram(now.attempt_latency.get()));
-        for (class, count) in now.attempts() {
-            samples.counter(Metric::HookAttempts, &[("class", class.as_str())], count);
-        }
-        samples.gauge(Metric::HookAttemptsInFlight, &[], now.attempts_in_flight.get() as f64);
-        samples.counter(Metric::HookRings, &[], now.rings.get());
-        samples.counter(Metric::HookRingsDropped, &[("cause", "exhausted")], now.exhausted.get());
-        samples.counter(Metric::HookRingsDropped, &[("cause", "withdrawn")], now.withdrawn.get());
-        samples.counter(Metric::HookRingsDropped, &[("cause", "collapsed")], now.collapsed.get());
-        samples.counter(Metric::HooksDisabled, &[], now.disabled.get());
-        samples.counter(Metric::HookVerifications, &[("outcome", "verified")], now.verifications.get());
-        samples.counter(Metric::HookVerifications, &[("outcome", "failed")], now.verification_failures.get());
-        samples.counter(Metric::HookReplaysRejected, &[], now.replays_rejected.get());
-        samples.counter(Metric::HookUrlsRefused, &[], now.urls_refused.get());
-        samples.counter(Metric::HookPositionsLost, &[], now.positions_lost.get());
-        samples.counter(Metric::HookStoreErrors, &[], now.store_errors.get());
     }
 }
 
