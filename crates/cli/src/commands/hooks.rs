@@ -132,8 +132,7 @@ pub(crate) async fn run(command: HooksCommand, session: &Session) -> Result<(), 
             Err(Failure::Failed(format!("the ring was not delivered: {}", attempt.result)))
         }
         HooksCommand::Log { hook } => {
-            let hook = &hook;
-            let attempts = client.all_pages(|page: PageRequest| async move { client.notify_hook_deliveries(hook, &page).await }).await?;
+            let attempts = client.notify_hook_deliveries(&hook).await?.items;
             session.list(&["AT", "RESULT", "STATUS", "MS", "ATTEMPT", "REASON", "EVENT", "RING"], &attempts, |attempt: &HookAttempt| {
                 vec![
                     when(attempt.at),

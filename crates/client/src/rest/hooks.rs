@@ -74,13 +74,12 @@ impl Client {
         self.transport.answer(self.of_hook(hook, "test")).await
     }
 
-    /// The last attempts to ring a notify hook, the newest first.
+    /// The last attempts to ring a notify hook, the newest first; always one page.
     ///
     /// # Errors
     /// [`ClientError`].
-    pub async fn notify_hook_deliveries(&self, hook: &str, request: &PageRequest) -> Result<Page<HookAttempt>, ClientError> {
-        let call = self.transport.call(Method::GET, &["v1", "notify-hooks", hook, "deliveries"]);
-        self.transport.answer(request.apply(call)).await
+    pub async fn notify_hook_deliveries(&self, hook: &str) -> Result<Page<HookAttempt>, ClientError> {
+        self.transport.answer(self.transport.call(Method::GET, &["v1", "notify-hooks", hook, "deliveries"])).await
     }
 
     fn of_hook(&self, hook: &str, action: &str) -> Call {
