@@ -90,10 +90,9 @@ impl Terms {
         for (item, (_, generation)) in found.into_iter().zip(&record.claims) {
             let held_still = |item: &Item| item.state == AckState::Claimed && item.generation == *generation;
             let Some(mut item) = item.filter(held_still) else { continue };
-            if item.due_at().is_none_or(|due| due <= change.now) {
-                if !item.forgive(change.now, change.kit.started_at) {
-                    continue;
-                }
+            let is_over = item.due_at().is_none_or(|due| due <= change.now);
+            if is_over && !item.forgive(change.now, change.kit.started_at) {
+                continue;
             }
             // Who asks again may hold it from now on: the first answer, if it is still on its way to nobody, takes nothing back.
             item.answer_again(change.now);
