@@ -76,7 +76,7 @@ impl Authorizer {
     }
 
     /// The settings in force.
-    pub(crate) fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &Settings {
         &self.settings
     }
 

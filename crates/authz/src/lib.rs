@@ -34,7 +34,7 @@ pub use principal::{
 };
 pub use settings::Settings;
 pub use store::{
-    AccessLogWrite, AdminTx, AuditDecision, AuditEntry, AuditFilter, AuditWrite, IdempotentAnswer, IdentityStore, IdentityWrite, Keyset,
-    TokenUse,
+    AccessLogWrite, AdminTx, AnswerWrite, AuditDecision, AuditEntry, AuditFilter, AuditWrite, IdempotentAnswer, IdentityStore,
+    IdentityWrite, Keyset, TokenUse,
 };
 pub use token::{InvalidToken, TokenHash, TokenSecret};

@@ -163,16 +163,6 @@ pub trait IdentityWrite: Send {
     async fn delete_grant(&mut self, tenant: &TenantId, id: GrantId) -> Result<Option<Grant>, StoreError>;
     /// One grant, as this transaction sees it.
     async fn grant(&mut self, tenant: &TenantId, id: GrantId) -> Result<Option<Grant>, StoreError>;
-    /// Stores the answer of a creating request; [`StoreError::Conflict`] when the key is taken since `not_before`.
-    async fn store_answer(
-        &mut self,
-        tenant: &TenantId,
-        principal: &PrincipalId,
-        key: &str,
-        answer: &IdempotentAnswer,
-        now: Timestamp,
-        not_before: Timestamp,
-    ) -> Result<(), StoreError>;
 }
 
 /// The one write to the log that this module needs: its own events, with the same row code as every append.
@@ -191,6 +181,22 @@ pub trait AuditWrite: Send {
     async fn audit(&mut self, tenant: &TenantId, entry: &AuditEntry) -> Result<(), StoreError>;
 }
 
+/// Keeping the answers of creating requests that carry an `Idempotency-Key`, in the transaction that creates. Reading them is
+/// [`IdentityStore::idempotent_answer`].
+#[async_trait]
+pub trait AnswerWrite: Send {
+    /// Stores the answer of a creating request; [`StoreError::Conflict`] when the key is taken since `not_before`.
+    async fn store_answer(
+        &mut self,
+        tenant: &TenantId,
+        principal: &PrincipalId,
+        key: &str,
+        answer: &IdempotentAnswer,
+        now: Timestamp,
+        not_before: Timestamp,
+    ) -> Result<(), StoreError>;
+}
+
 /// Everything that an administrative change touches, in one transaction.
-pub trait AdminTx: IdentityWrite + AccessLogWrite + AuditWrite {}
-impl<T: IdentityWrite + AccessLogWrite + AuditWrite + ?Sized> AdminTx for T {}
+pub trait AdminTx: IdentityWrite + AccessLogWrite + AuditWrite + AnswerWrite {}
+impl<T: IdentityWrite + AccessLogWrite + AuditWrite + AnswerWrite + ?Sized> AdminTx for T {}

@@ -33,7 +33,7 @@ pub enum HookError {
     #[error("not possible: {0}")]
     NotInThatState(&'static str),
     /// The receiver has not proved that it holds the key; says what went wrong.
-    #[error("the receiver is not verified: {0}")]
+    #[error("the receiver is not verified: {}", .0.as_str())]
     Unverified(crate::AttemptClass),
     /// The server has no key to keep secrets with (`503 secrets_unavailable`).
     #[error(transparent)]

@@ -24,7 +24,7 @@ mod store;
 mod vault;
 
 pub use bell::HookBell;
-pub use calls::{Created, HookPatch, NewCallback, NewHook, NewKey, PublishedKey, Registered, Rotated};
+pub use calls::{AuthMode, Created, HookPatch, NewCallback, NewHook, NewKey, PublishedKey, Registered, Rotated};
 pub use delivery::{AttemptClass, AttemptRecord, Delivery, Reason, WebhookId};
 pub use dispatcher::Dispatcher;
 pub use error::HookError;
@@ -37,7 +37,7 @@ pub use outbound::{OutboundAnswer, OutboundClient, OutboundError, OutboundReques
 pub use secret::{InvalidSecret, Secret};
 pub use sender::Sender;
 pub use server_keys::ServerKey;
-pub use settings::Settings;
+pub use settings::{AllowedNetwork, Settings};
 pub use store::{
     DueHook, DueQuery, Generation, GroupNumber, HookStore, HookTotals, HookTx, HookWrite, LogPosition, SealedRow, TenantHooks,
 };

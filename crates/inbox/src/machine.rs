@@ -225,13 +225,15 @@ impl Item {
     }
 
     /// The server was away until `since`: a lease whose worker could not be heard since before then lasts from then for as long as it was given,
-    /// never beyond the attempt's deadline. A restart burns no attempt. Answers whether the lease was extended.
+    /// never beyond the attempt's deadline, and its worker counts as heard of at `since`: each restart is forgiven once. A restart burns no attempt.
+    /// Answers whether the lease was extended.
     pub fn forgive(&mut self, now: Timestamp, since: Timestamp) -> bool {
         let Some(lease) = self.lease.as_mut().filter(|lease| lease.heartbeat_at < since) else { return false };
         let until = since.plus(lease.until.since(lease.heartbeat_at)).min(lease.attempt_deadline);
         let extends = until > now && until > lease.until;
         if extends {
             lease.until = until;
+            lease.heartbeat_at = since;
         }
         extends
     }

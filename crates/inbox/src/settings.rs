@@ -80,7 +80,7 @@ impl Default for Settings {
             max_waiters: 100_000,
             max_waiters_per_agent: 100,
             ring_again: [5, 20, 60, 360].map(Duration::from_mins).to_vec(),
-            backlog_count_max: 10_000,
+            backlog_count_max: 200,
             ended_retention: DAY * 30,
             claim_record_retention: DAY,
             session_retention: DAY * 7,

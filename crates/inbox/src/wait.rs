@@ -1,17 +1,19 @@
 //! Waiting for work: a place at the bell while the tenant's tail runs. It is taken before the look at the store that decides to wait, so that
 //! nothing falls between the look and the wait.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::{Instant, sleep_until};
 
 use crate::bells::{Waiter, Woken};
-use crate::{Inbox, Recipient};
+use crate::{Inbox, Metrics, Recipient};
 
 /// A wait under way.
 pub(crate) struct Wait {
     waiter: Waiter,
     ends_at: Instant,
+    metrics: Arc<Metrics>,
     _tail: Box<dyn Send + Sync>,
 }
 
@@ -38,15 +40,19 @@ impl Inbox {
         }
         let waiter = self.bells.enter(recipient)?;
         match self.parts.tails.keep(&recipient.tenant).await {
-            Ok(tail) => {
-                self.parts.metrics.long_polls.increment();
-                Some(Wait { waiter, ends_at: since + wait, _tail: tail })
-            }
+            Ok(tail) => Some(Wait { waiter, ends_at: since + wait, metrics: Arc::clone(&self.parts.metrics), _tail: tail }),
             Err(error) => {
                 tracing::warn!(tenant.id = %recipient.tenant, error = %error, "a wait is answered at once, because the log cannot be followed");
                 None
             }
         }
+    }
+}
+
+impl Drop for Wait {
+    /// A wait counts when it is over, so that it is never counted as one with an outcome before it has one.
+    fn drop(&mut self) {
+        self.metrics.long_polls.increment();
     }
 }
 

@@ -9,7 +9,7 @@ use crate::network::Network;
 
 /// Where an address leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Reach {
+pub(crate) enum Reach {
     /// To the public internet.
     Public,
     /// To a private or reserved network, which an operator may open.
@@ -88,7 +88,7 @@ const GUARDED_V6: [Network; 10] = [
 const NAT64: Network = Network::v6(0x64, 0xff9b, 0, 96);
 
 /// Where an address leads. IPv4 that is written as IPv6 (`::ffff:…`) counts as the IPv4 that it is.
-pub fn reach(address: IpAddr) -> Reach {
+pub(crate) fn reach(address: IpAddr) -> Reach {
     match address.to_canonical() {
         IpAddr::V4(address) => reach_v4(address),
         IpAddr::V6(address) => reach_v6(address),
@@ -137,7 +137,7 @@ mod tests {
     use proptest::prelude::{any, prop_assert, prop_assert_eq, proptest};
 
     use super::{GLOBAL_V6, Reach, behind_nat64, reach};
-    use crate::network::Network;
+    use crate::network::{Network, network};
 
     /// The list of the design page, spelled again: what a test copies from the code it cannot judge.
     const REFUSED_V4: &str = "0.0.0.0/8 10.0.0.0/8 100.64.0.0/10 127.0.0.0/8 169.254.0.0/16 172.16.0.0/12 192.0.0.0/24 192.0.2.0/24 \
@@ -146,17 +146,21 @@ mod tests {
     const EXCEPTIONS_V6: &str = "2001::/23 2001:db8::/32 2002::/16 3fff::/20 2620:4f:8000::/48";
 
     fn networks(text: &str) -> Vec<Network> {
-        text.split_whitespace().map(|text| Network::parse(text).unwrap()).collect()
+        text.split_whitespace().map(network).collect()
     }
 
     fn neighbours(network: &Network) -> Vec<IpAddr> {
         match network.bounds() {
-            (IpAddr::V4(low), IpAddr::V4(high)) => {
-                [low.to_bits().checked_sub(1), high.to_bits().checked_add(1)].into_iter().flatten().map(|bits| Ipv4Addr::from(bits).into()).collect()
-            }
-            (IpAddr::V6(low), IpAddr::V6(high)) => {
-                [low.to_bits().checked_sub(1), high.to_bits().checked_add(1)].into_iter().flatten().map(|bits| Ipv6Addr::from(bits).into()).collect()
-            }
+            (IpAddr::V4(low), IpAddr::V4(high)) => [low.to_bits().checked_sub(1), high.to_bits().checked_add(1)]
+                .into_iter()
+                .flatten()
+                .map(|bits| Ipv4Addr::from(bits).into())
+                .collect(),
+            (IpAddr::V6(low), IpAddr::V6(high)) => [low.to_bits().checked_sub(1), high.to_bits().checked_add(1)]
+                .into_iter()
+                .flatten()
+                .map(|bits| Ipv6Addr::from(bits).into())
+                .collect(),
             bounds => panic!("{bounds:?}"),
         }
     }
@@ -185,13 +189,45 @@ mod tests {
     #[test]
     fn what_leads_to_this_machine_its_link_or_metadata_is_guarded() {
         for guarded in [
-            "127.0.0.1", "127.255.255.254", "0.0.0.0", "0.1.2.3", "169.254.169.254", "169.254.0.1", "100.100.100.200", "168.63.129.16",
-            "192.0.0.192", "224.0.0.1", "255.255.255.255", "::", "::1", "::127.0.0.1", "fe80::1", "ff02::1", "::ffff:127.0.0.1",
-            "::ffff:169.254.169.254", "64:ff9b:1::7f00:1", "2002:7f00:1::", "2001:0:1::", "fd00:ec2::254", "fd20:ce::254", "::ffff:0:127.0.0.1",
+            "127.0.0.1",
+            "127.255.255.254",
+            "0.0.0.0",
+            "0.1.2.3",
+            "169.254.169.254",
+            "169.254.0.1",
+            "100.100.100.200",
+            "168.63.129.16",
+            "192.0.0.192",
+            "224.0.0.1",
+            "255.255.255.255",
+            "::",
+            "::1",
+            "::127.0.0.1",
+            "fe80::1",
+            "ff02::1",
+            "::ffff:127.0.0.1",
+            "::ffff:169.254.169.254",
+            "64:ff9b:1::7f00:1",
+            "2002:7f00:1::",
+            "2001:0:1::",
+            "fd00:ec2::254",
+            "fd20:ce::254",
+            "::ffff:0:127.0.0.1",
         ] {
             assert_eq!(reach(guarded.parse().unwrap()), Reach::Guarded, "{guarded}");
         }
-        for private in ["10.1.2.3", "192.168.1.1", "100.64.0.1", "fc00::1", "fdff::1", "::ffff:10.0.0.1", "64:ff9b::808:808", "fec0::1", "100::1", "5f00::1"] {
+        for private in [
+            "10.1.2.3",
+            "192.168.1.1",
+            "100.64.0.1",
+            "fc00::1",
+            "fdff::1",
+            "::ffff:10.0.0.1",
+            "64:ff9b::808:808",
+            "fec0::1",
+            "100::1",
+            "5f00::1",
+        ] {
             assert_eq!(reach(private.parse().unwrap()), Reach::Private, "{private}");
         }
         for public in ["8.8.8.8", "::ffff:8.8.8.8", "2606:4700:4700::1111", "2a00:1450::1", "2001:200::1"] {

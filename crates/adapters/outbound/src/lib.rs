@@ -14,12 +14,6 @@ mod resolver;
 mod target;
 mod tls;
 
-pub use allowed::{AllowedNetwork, InvalidAllowedNetwork};
-pub use classify::{Reach, reach};
-pub use client::{BODY_MAX_BYTES, Call, Outbound, Received};
-pub use fault::Fault;
-pub use guard::{GuardRules, Refusal};
-pub use network::{InvalidNetwork, Network};
+pub use client::{ANSWER_MAX, Outbound};
 pub use resolver::{Resolver, SystemResolver, Unresolvable};
-pub use target::{HostList, InvalidTarget, MAX_URL_BYTES, Schemes};
 pub use tls::Trust;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use async_trait::async_trait;
 use authz::{
-    AccessLogWrite, AdminTx, AuditDecision, AuditEntry, AuditFilter, AuditWrite, Channel, Credential, Grant, IdempotentAnswer,
+    AccessLogWrite, AdminTx, AnswerWrite, AuditDecision, AuditEntry, AuditFilter, AuditWrite, Channel, Credential, Grant, IdempotentAnswer,
     IdentityStore, IdentityWrite, Keyset, Principal, Resource, Rights, Role, Space, Tenant, TenantState, TokenHash, TokenRecord, TokenUse,
 };
 use domain::{
@@ -338,7 +338,10 @@ impl IdentityWrite for Tx {
     async fn grant(&mut self, tenant: &TenantId, id: GrantId) -> Result<Option<Grant>, StoreError> {
         Ok(self.0.grants.iter().find(|(t, grant)| t == tenant && grant.id == id).map(|(_, grant)| grant.clone()))
     }
+}
 
+#[async_trait]
+impl AnswerWrite for Tx {
     async fn store_answer(
         &mut self,
         tenant: &TenantId,

@@ -288,3 +288,26 @@ async fn a_worker_that_died_with_the_server_loses_the_item_after_one_more_lease(
     world.sweep().await;
     assert_ne!(world.state_of(event), AckState::Claimed);
 }
+
+#[tokio::test(start_paused = true)]
+async fn each_restart_is_forgiven_once_however_often_it_is_looked_at() {
+    let world = World::new().await;
+    let event = world.publish().await;
+    world.take_one().await;
+    let lease = world.inbox.settings().rules.lease_default;
+    let mut world = world.restart().await;
+    for _ in 0..3 {
+        // Each restart in the middle of a lease that was extended by the last one.
+        advance(lease / 2).await;
+        world = world.restart().await;
+        world.sweep().await;
+    }
+    let mut held = Duration::ZERO;
+    while world.state_of(event) == AckState::Claimed {
+        assert!(held <= lease + SECOND, "still held after {held:?}");
+        advance(SECOND).await;
+        held += SECOND;
+        world.sweep().await;
+    }
+    assert!(held + SECOND >= lease, "lost after {held:?}");
+}

@@ -35,6 +35,12 @@ vocabulary! {
         InboxHeartbeat = "inbox.heartbeat",
         /// Agents: open sessions and streams of signals.
         StreamSubscribe = "stream.subscribe",
+        /// Agents: manage one's own hooks.
+        HooksManage = "hooks.manage",
+        /// Agents: register callbacks.
+        CallbackRegister = "callback.register",
+        /// Agents: rotate the keys of callbacks.
+        CallbackRotate = "callback.rotate",
     }
 }
 

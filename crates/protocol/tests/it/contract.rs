@@ -115,7 +115,8 @@ fn words_of_the_wire_stay_as_agreed() {
     assert_eq!(words::<Role>(), "owner operator member");
     assert_eq!(
         words::<Scope>(),
-        "publish read consume admin instance inbox.poll inbox.claim inbox.ack inbox.release inbox.heartbeat stream.subscribe"
+        "publish read consume admin instance inbox.poll inbox.claim inbox.ack inbox.release inbox.heartbeat stream.subscribe \
+         hooks.manage callback.register callback.rotate"
     );
     assert_eq!(words::<AckState>(), "available claimed retry_scheduled acked expired dead_letter quarantined discarded");
     assert_eq!(words::<DeadLetterState>(), "none dead_lettered quarantined redriven");

@@ -259,7 +259,7 @@ configuration! {
             /// After how long a stream rings again while items stay unclaimed; the last is repeated.
             ring_again: Durations = Durations([5, 20, 60, 360].map(Duration::from_mins).to_vec());
             /// Up to how many the items of a backlog are counted.
-            backlog_count_max: u64 = 10_000;
+            backlog_count_max: u64 = 200;
             /// How long acknowledged, expired and discarded items are kept.
             ended_retention: Duration = Duration::from_hours(24 * 30);
             /// How long an `Idempotency-Key` of a claim is remembered.

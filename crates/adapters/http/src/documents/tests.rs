@@ -13,6 +13,9 @@ const METHODS: [&str; 5] = ["get", "put", "post", "delete", "patch"];
 /// Whoever asks may have these.
 const PUBLIC: [&str; 6] = ["getHealth", "getReadiness", "getMetrics", "getOpenApi", "getAsyncApi", "openGateway"];
 
+/// No operation asks about these.
+const WITHOUT_OPERATION: [&str; 3] = ["hooks.manage", "callback.register", "callback.rotate"];
+
 fn document() -> Value {
     serde_json::to_value(openapi()).unwrap()
 }
@@ -92,7 +95,7 @@ fn every_operation_asks_about_a_registered_action_or_is_public() {
         asked.insert(action);
     }
     for action in actions {
-        assert!(asked.contains(action), "no operation asks about {action}");
+        assert_ne!(asked.contains(action), WITHOUT_OPERATION.contains(&action), "operations that ask about {action}");
     }
 }
 

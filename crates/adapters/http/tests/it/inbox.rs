@@ -23,7 +23,8 @@ const NOWHERE: &str = "0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70";
 
 impl World {
     async fn ask(&self, target: &str, body: &Value) -> Value {
-        self.post(&self.agent, target, &body.to_string()).await.expect(200)
+        let status = if target == SUBSCRIBE { 201 } else { 200 };
+        self.post(&self.agent, target, &body.to_string()).await.expect(status)
     }
 
     async fn take(&self) -> Value {

@@ -2,8 +2,8 @@
 
 use async_trait::async_trait;
 use authz::{
-    AccessLogWrite, AuditEntry, AuditWrite, Channel, Grant, IdempotentAnswer, IdentityWrite, Principal, PrincipalKind, Resource, Space,
-    Tenant, TenantState, TokenRecord,
+    AccessLogWrite, AnswerWrite, AuditEntry, AuditWrite, Channel, Grant, IdempotentAnswer, IdentityWrite, Principal, PrincipalKind,
+    Resource, Space, Tenant, TenantState, TokenRecord,
 };
 use domain::{
     Appended, ChannelId, ChannelRef, EventId, GrantId, PrincipalId, Publication, Seq, SpaceId, StoreError, TenantId, Timestamp, TokenId,
@@ -148,7 +148,10 @@ impl IdentityWrite for WriteTx {
     async fn grant(&mut self, tenant: &TenantId, id: GrantId) -> Result<Option<Grant>, StoreError> {
         Ok(identity::grant(self, tenant, id)?)
     }
+}
 
+#[async_trait]
+impl AnswerWrite for WriteTx {
     async fn store_answer(
         &mut self,
         tenant: &TenantId,

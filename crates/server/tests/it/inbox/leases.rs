@@ -259,7 +259,7 @@ async fn a_client_that_is_gone_before_the_answer_holds_nothing_and_no_attempt_co
             let metrics = world.cast.owner.get("/metrics").await;
             String::from_utf8_lossy(&metrics.body)
                 .lines()
-                .any(|line| line.starts_with("doorstep_inbox_waiters") && line.ends_with(" 1"))
+                .any(|line| line == "doorstep_inbox_waiters 1.0")
                 .then_some(())
         })
         .await;

@@ -156,6 +156,7 @@ async fn an_absent_agent_is_not_rung_and_works_all_the_same() {
     put(json!({"state": "out", "for_seconds": 1})).await.expect(200);
     let id = give(&world.cast, json!({})).await;
     assert_eq!(claim_one(alpha, json!({})).await["event_id"], json!(id));
+    give(&world.cast, json!({})).await;
     let head = poll(alpha, json!({"after_seq": 0})).await["head_seq"].as_u64().unwrap();
     let stream = subscribe(alpha).await;
     let text = alpha.read_stream(&stream, &[], |text| text.contains("inbox.updated")).await;

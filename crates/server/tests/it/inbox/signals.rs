@@ -223,7 +223,8 @@ async fn single_active_session_lets_only_the_latest_claim() {
     let claims = claim(alpha, json!({"session_id": new})).await;
     assert_eq!(claims.len(), 1);
     for refused in [json!({"session_id": old}), json!({})] {
-        alpha.post("/v1/inbox/claim-next", &refused).await.expect_problem(403, "forbidden");
+        let problem = alpha.post("/v1/inbox/claim-next", &refused).await.expect_problem(409, "state_conflict");
+        assert_eq!(problem["reason"], "session_not_active");
     }
     assert_eq!(ack(alpha, &claims[0], "completed").await["outcome"], "ok");
 }

@@ -48,6 +48,9 @@ const fn scope(scope: Scope) -> admin::Scope {
         Scope::InboxRelease => admin::Scope::InboxRelease,
         Scope::InboxHeartbeat => admin::Scope::InboxHeartbeat,
         Scope::StreamSubscribe => admin::Scope::StreamSubscribe,
+        Scope::HooksManage => admin::Scope::HooksManage,
+        Scope::CallbackRegister => admin::Scope::CallbackRegister,
+        Scope::CallbackRotate => admin::Scope::CallbackRotate,
     }
 }
 
@@ -64,6 +67,9 @@ pub(super) fn scopes_of(scopes: &[admin::Scope]) -> Scopes {
         admin::Scope::InboxRelease => Scope::InboxRelease,
         admin::Scope::InboxHeartbeat => Scope::InboxHeartbeat,
         admin::Scope::StreamSubscribe => Scope::StreamSubscribe,
+        admin::Scope::HooksManage => Scope::HooksManage,
+        admin::Scope::CallbackRegister => Scope::CallbackRegister,
+        admin::Scope::CallbackRotate => Scope::CallbackRotate,
     };
     scopes.iter().map(of).collect()
 }

@@ -256,7 +256,13 @@ mod tests {
         assert_eq!(first.prior_attempts.as_ref().unwrap()[0].output.as_ref().unwrap().get(), r#"{ "a": [1] }"#);
         assert_eq!(first.correlation.as_ref().unwrap().get("room"), first.kind.as_deref());
         assert_eq!((second.event_id, second.outcome.known(), second.lease_token.clone()), (lost, Some(ItemOutcome::AlreadyClaimed), None));
-        assert!(third.payload.is_none() && third.kind.is_none() && third.prior_attempts.as_ref().unwrap().is_empty() && third.expires_at_utc.is_none());
+        assert!(
+            third.payload.is_none()
+                && third.kind.is_none()
+                && third.prior_attempts.as_ref().unwrap().is_empty()
+                && third.expires_at_utc.is_none()
+        );
+        assert!(third.prior_attempts.as_ref().is_some_and(Vec::is_empty) && second.prior_attempts.is_none());
         assert!(fourth.payload.is_none() && fourth.payload_ref.is_none() && fourth.kind.is_some());
     }
 
