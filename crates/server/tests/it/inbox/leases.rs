@@ -257,7 +257,10 @@ async fn a_client_that_is_gone_before_the_answer_holds_nothing_and_no_attempt_co
         gone.write_all(request.as_bytes()).unwrap();
         testkit::eventually("the claim waits", async || {
             let metrics = world.cast.owner.get("/metrics").await;
-            String::from_utf8_lossy(&metrics.body).lines().any(|line| line == "doorstep_inbox_waiters 1.0").then_some(())
+            String::from_utf8_lossy(&metrics.body)
+                .lines()
+                .any(|line| line == "doorstep_inbox_waiters 1.0")
+                .then_some(())
         })
         .await;
     }
