@@ -3,8 +3,10 @@
 use std::process::ExitCode;
 
 use client::{ClientError, ConsumerError, InvalidOptions, told};
-use protocol::ProblemCode;
+use protocol::{CloseCode, ProblemCode};
 use thiserror::Error;
+
+use crate::subject::Subject;
 
 /// Why a command did not succeed. Shown as one sentence on standard error.
 #[derive(Debug, Error)]
@@ -18,6 +20,17 @@ pub(crate) enum Failure {
     /// The server refused, or could not be asked.
     #[error("{}", told(.0))]
     Client(#[from] ClientError),
+    /// The server refused; `text` says more of what than the error.
+    #[error("{text}")]
+    Refused {
+        /// What is said.
+        text: String,
+        /// Why.
+        error: ClientError,
+    },
+    /// The token, which was good, is not any more.
+    #[error("{0}")]
+    Unauthenticated(String),
     /// Something else went wrong.
     #[error("{0}")]
     Failed(String),
@@ -38,7 +51,8 @@ Exit codes:
   0  done
   1  refused by the server, or failed; standard error says why
   2  usage or configuration error; nothing was done
-  3  follow only: the consumer was taken over by somebody else";
+  3  follow only: the consumer was taken over by somebody else
+  4  the token is not accepted: unknown, expired or revoked";
 
 /// The same of `doorstep work`.
 pub(crate) const WORK_EXIT_CODES: &str = "\
@@ -46,7 +60,8 @@ Exit codes:
   0  stopped by a signal; with --once or --idle-timeout: something was there, and every command has succeeded or asked for later
   1  refused by the server, or failed; with --once or --idle-timeout also: a command has failed or lost its lease
   2  usage or configuration error, or the command cannot be started
-  3  with --once or --idle-timeout: there was nothing to do";
+  3  with --once or --idle-timeout: there was nothing to do
+  4  the token is not accepted: unknown, expired or revoked";
 
 impl Failure {
     /// A failure of reading or writing.
@@ -59,22 +74,36 @@ impl Failure {
         ExitCode::from(self.code())
     }
 
-    pub(crate) const fn code(&self) -> u8 {
+    pub(crate) fn code(&self) -> u8 {
         match self {
             Self::Usage(_) | Self::Configuration(_) => 2,
             Self::Replaced | Self::NothingToDo => 3,
-            Self::Client(_) | Self::Failed(_) | Self::OutputClosed => 1,
+            Self::Unauthenticated(_) => 4,
+            Self::Client(error) | Self::Refused { error, .. } if error.code() == Some(ProblemCode::Unauthenticated) => 4,
+            Self::Client(_) | Self::Refused { .. } | Self::Failed(_) | Self::OutputClosed => 1,
+        }
+    }
+
+    /// The failure as a sentence, of a command that is about `subject`.
+    pub(crate) fn tell(&self, subject: &Subject) -> String {
+        match self {
+            Self::Client(error) => subject.tell(error),
+            other => other.to_string(),
         }
     }
 
     /// What may help, where the message alone does not.
-    pub(crate) fn hint(&self) -> Option<&'static str> {
-        let Self::Client(error) = self else { return None };
-        match (error, error.code()) {
-            (ClientError::Unreachable { .. }, _) => {
-                Some("is it running there? --url, DOORSTEP_URL or the configuration file name another server")
-            }
-            (_, Some(ProblemCode::Unauthenticated)) => Some("check the token: --token-file, DOORSTEP_TOKEN or the configuration file"),
+    pub(crate) fn hint(&self, subject: &Subject) -> Option<String> {
+        const TOKEN: &str = "check the token: --token-file, DOORSTEP_TOKEN or the configuration file";
+        match self {
+            Self::Unauthenticated(_) => Some(TOKEN.to_owned()),
+            Self::Client(error) | Self::Refused { error, .. } => match (error, error.code()) {
+                (ClientError::Unreachable { .. }, _) => {
+                    Some("is it running there? --url, DOORSTEP_URL or the configuration file name another server".to_owned())
+                }
+                (_, Some(ProblemCode::Unauthenticated)) => Some(TOKEN.to_owned()),
+                _ => subject.hint(error),
+            },
             _ => None,
         }
     }
@@ -91,6 +120,7 @@ impl From<ConsumerError> for Failure {
         match error {
             ConsumerError::Replaced => Self::Replaced,
             ConsumerError::Refused(error) => Self::Client(error),
+            error @ ConsumerError::Closed { code: CloseCode::Unauthenticated } => Self::Unauthenticated(told(&error)),
             error => Self::Failed(told(&error)),
         }
     }
@@ -99,7 +129,7 @@ impl From<ConsumerError> for Failure {
 #[cfg(test)]
 mod tests {
     use client::{Client, ClientError, ClientOptions, ConsumerError};
-    use protocol::{Problem, ProblemCode};
+    use protocol::{CloseCode, Problem, ProblemCode};
 
     use super::Failure;
 
@@ -114,6 +144,14 @@ mod tests {
     #[test]
     fn a_replaced_consumer_has_an_exit_code_of_its_own() {
         assert_eq!(Failure::from(ConsumerError::Replaced).code(), 3);
+    }
+
+    #[test]
+    fn a_token_that_is_not_accepted_has_an_exit_code_of_its_own() {
+        let problem = Box::new(Problem::new(ProblemCode::Unauthenticated, "it was revoked", "r"));
+        assert_eq!(Failure::from(ClientError::Problem { problem, retry_after: None }).code(), 4);
+        assert_eq!(Failure::from(ConsumerError::Closed { code: CloseCode::Unauthenticated }).code(), 4);
+        assert_eq!(Failure::from(ConsumerError::Closed { code: CloseCode::Internal }).code(), 1);
     }
 
     #[test]

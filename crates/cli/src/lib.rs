@@ -7,12 +7,14 @@ mod commands;
 mod duration;
 mod failure;
 mod follow;
+mod listen;
 mod options;
 mod process;
 mod publish;
 mod session;
 mod settings;
 mod signals;
+mod subject;
 mod table;
 mod terminal;
 mod watch;
@@ -35,6 +37,7 @@ pub use commands::principals::{PrincipalCommand, TokenCommand};
 pub use commands::scheduled::ScheduledCommand;
 pub use commands::tenants::TenantCommand;
 pub use follow::FollowArguments;
+pub use listen::ListenArguments;
 pub use options::{ColorChoice, GlobalOptions};
 pub use publish::PublishArguments;
 pub use settings::Environment;
@@ -43,7 +46,9 @@ pub use watch::WatchArguments;
 pub use work::WorkArguments;
 
 use failure::{EXIT_CODES, Failure, WORK_EXIT_CODES};
+use listen::VARIABLES as LISTEN_VARIABLES;
 use session::Session;
+use subject::Subject;
 use work::VARIABLES;
 
 /// A command that calls a server.
@@ -99,6 +104,21 @@ A ring is a hint that there is something to do; it is not the record. The stream
 
 {EXIT_CODES}"))]
     Watch(WatchArguments),
+    /// Receive the rings of a hook: verify them, and run a command when it rings.
+    #[command(after_help = format!("Examples:
+  doorstep listen --secret-file hook.secret
+  doorstep listen --secret-file hook.secret --exec 'doorstep work --once --quiet -- ./run.sh'
+
+Each ring is verified (Standard Webhooks or HTTP Message Signatures) and answered with 202 before the command begins. A ring that comes \
+again, and rings while the command runs, start nothing more than one further run. Challenges of callbacks are answered. Without --exec \
+rings are printed, one a line.
+
+{LISTEN_VARIABLES}
+
+SIGINT or SIGTERM ends it once the command is done; a second one at once.
+
+{EXIT_CODES}"))]
+    Listen(ListenArguments),
     /// Items that wait to be worked on.
     #[command(subcommand)]
     Inbox(InboxCommand),
@@ -140,7 +160,8 @@ A ring is a hint that there is something to do; it is not the record. The stream
     Health,
 }
 
-/// Runs a command on the process's own streams. Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the consumer was taken over, or there was nothing to do.
+/// Runs a command on the process's own streams. Exit codes: 0 done, 1 failed, 2 usage or configuration, 3 the consumer was taken over, or there was
+/// nothing to do, 4 the token is not accepted.
 pub async fn run(command: Command, options: GlobalOptions) -> ExitCode {
     run_on(command, options, Terminal::of_process()).await
 }
@@ -148,8 +169,9 @@ pub async fn run(command: Command, options: GlobalOptions) -> ExitCode {
 /// The same on other streams.
 pub async fn run_on(command: Command, options: GlobalOptions, terminal: Terminal) -> ExitCode {
     let session = Session::new(options, terminal);
+    let subject = Subject::of(&command);
     let result = dispatch(command, &session).await;
-    conclude(&session, result)
+    conclude(&session, result, &subject)
 }
 
 /// Has the configured server make an online backup in `path`, as the server sees it.
@@ -159,7 +181,7 @@ pub async fn backup(path: &Path, options: GlobalOptions) -> ExitCode {
         Some(path) => commands::backup::run(path, &session).await,
         None => Err(Failure::Usage("the path is not UTF-8".to_owned())),
     };
-    conclude(&session, result)
+    conclude(&session, result, &Subject::default())
 }
 
 async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
@@ -168,6 +190,7 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Follow(arguments) => follow::run(arguments, session).await,
         Command::Work(arguments) => work::run(arguments, session).await,
         Command::Watch(arguments) => watch::run(arguments, session).await,
+        Command::Listen(arguments) => listen::run(arguments, session).await,
         Command::Inbox(command) => commands::inbox::run(command, session).await,
         Command::Presence(command) => commands::presence::run(command, session).await,
         Command::Events(command) => commands::events::run(command, session).await,
@@ -184,11 +207,11 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
     }
 }
 
-fn conclude(session: &Session, result: Result<(), Failure>) -> ExitCode {
+fn conclude(session: &Session, result: Result<(), Failure>, subject: &Subject) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            session.complain(&failure);
+            session.complain(&failure, subject);
             failure.exit_code()
         }
     }

@@ -72,6 +72,22 @@ impl Group {
     }
 }
 
+/// A command line in the shell.
+#[cfg(unix)]
+pub(crate) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("/bin/sh");
+    shell.arg("-c").arg(command);
+    shell
+}
+
+/// A command line in the shell.
+#[cfg(not(unix))]
+pub(crate) fn shell(command: &str) -> Command {
+    let mut shell = Command::new("cmd");
+    shell.arg("/C").arg(command);
+    shell
+}
+
 /// How a command ended, for people.
 pub(crate) fn told(status: ExitStatus) -> String {
     #[cfg(unix)]

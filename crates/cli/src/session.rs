@@ -9,8 +9,9 @@ use serde::Serialize;
 use crate::failure::Failure;
 use crate::options::{ColorChoice, GlobalOptions};
 use crate::settings::Settings;
+use crate::subject::Subject;
 use crate::table;
-use crate::terminal::{Terminal, write_line};
+use crate::terminal::{Sink, Terminal, write_line};
 
 /// One run of a command.
 #[derive(Debug)]
@@ -91,6 +92,11 @@ impl Session {
         let _ = write_line(&self.terminal.err, &format!("doorstep: {text}"));
     }
 
+    /// The same for whoever outlives a borrow.
+    pub(crate) fn notes(&self) -> Notes {
+        Notes(std::sync::Arc::clone(&self.terminal.err))
+    }
+
     /// Says that something was done to something: on standard error, or as a JSON object.
     pub(crate) fn done(&self, done: &'static str, to: &impl ToString) -> Result<(), Failure> {
         let to = to.to_string();
@@ -102,17 +108,17 @@ impl Session {
     }
 
     /// Says why the command failed.
-    pub(crate) fn complain(&self, failure: &Failure) {
+    pub(crate) fn complain(&self, failure: &Failure, subject: &Subject) {
         // Whoever closed the output knows; and that nothing is to do is no complaint, which cron would mail.
         if matches!(failure, Failure::OutputClosed | Failure::NothingToDo) {
             return;
         }
         let red = Style::new().fg_color(Some(AnsiColor::Red.into())).bold();
         let name = if self.colours(self.terminal.interactive_err) { format!("{red}doorstep:{red:#}") } else { "doorstep:".to_owned() };
-        let text = table::printable(&failure.to_string());
+        let text = table::printable(&failure.tell(subject));
         let _ = write_line(&self.terminal.err, &format!("{name} {text}"));
-        if let Some(hint) = failure.hint() {
-            self.note(hint);
+        if let Some(hint) = failure.hint(subject) {
+            self.note(&hint);
         }
     }
 
@@ -130,6 +136,17 @@ impl Session {
                 is_terminal && environment.get("NO_COLOR").is_none() && environment.get("TERM") != Some("dumb")
             }
         }
+    }
+}
+
+/// Says things on standard error, from anywhere.
+#[derive(Clone)]
+pub(crate) struct Notes(Sink);
+
+impl Notes {
+    /// Says something, made safe to print. That it cannot be said stops nothing.
+    pub(crate) fn note(&self, text: &str) {
+        let _ = write_line(&self.0, &format!("doorstep: {}", table::printable(text)));
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use client::{Client, ClientOptions};
+use client::{Client, ClientOptions, InvalidOptions};
 use protocol::Secret;
 use serde::Deserialize;
 
@@ -33,6 +33,8 @@ struct Stored {
 struct Found<T> {
     value: T,
     place: String,
+    /// The file that it is read again from.
+    file: Option<PathBuf>,
 }
 
 /// What a command needs to know to call a server.
@@ -106,10 +108,9 @@ impl Settings {
             let text = format!("no token: looked in {}", self.looked_in.join(", "));
             return Err(Failure::Configuration(text));
         };
-        self.build(ClientOptions::new(&self.url.value).with_token(token.value.clone())).map_err(|failure| match failure {
-            Failure::Configuration(text) => Failure::Configuration(format!("{text} (token from {})", token.place)),
-            other => other,
-        })
+        let mut options = ClientOptions::new(&self.url.value).with_token(token.value.clone());
+        options.token_file.clone_from(&token.file);
+        self.build(options)
     }
 
     /// A client for what needs no token.
@@ -118,21 +119,28 @@ impl Settings {
     }
 
     fn build(&self, options: ClientOptions) -> Result<Client, Failure> {
-        Client::new(options).map_err(|error| match Failure::from(error) {
-            Failure::Configuration(text) => Failure::Configuration(format!("{text} (address from {})", self.url.place)),
-            other => other,
+        Client::new(options).map_err(|error| {
+            let place = match (&error, &self.token) {
+                (InvalidOptions::Token, Some(token)) => format!("token from {}", token.place),
+                _ => format!("address from {}", self.url.place),
+            };
+            match Failure::from(error) {
+                Failure::Configuration(text) => Failure::Configuration(format!("{text} ({place})")),
+                other => other,
+            }
         })
     }
 }
 
 fn first<T>(places: impl IntoIterator<Item = (Option<T>, String)>) -> Option<Found<T>> {
-    places.into_iter().find_map(|(value, place)| value.map(|value| Found { value, place }))
+    places.into_iter().find_map(|(value, place)| value.map(|value| Found { value, place, file: None }))
 }
 
 fn find_token(options: &GlobalOptions, environment: &Environment, file: Stored, file_name: &str) -> Result<Option<Found<Secret>>, Failure> {
-    let text = |value: Option<String>, place: &str| value.map(|value| Found { value: Secret::new(value), place: place.to_owned() });
+    let text =
+        |value: Option<String>, place: &str| value.map(|value| Found { value: Secret::new(value), place: place.to_owned(), file: None });
     if let Some(token) = &options.token {
-        return Ok(Some(Found { value: token.clone(), place: "--token".to_owned() }));
+        return Ok(Some(Found { value: token.clone(), place: "--token".to_owned(), file: None }));
     }
     if let Some(path) = &options.token_file {
         return read_token(path, "--token-file").map(Some);
@@ -162,7 +170,7 @@ fn read_token(path: &Path, place: &str) -> Result<Found<Secret>, Failure> {
     if token.is_empty() {
         return Err(fault("is empty".to_owned()));
     }
-    Ok(Found { value: Secret::new(token.to_owned()), place: path.display().to_string() })
+    Ok(Found { value: Secret::new(token.to_owned()), place: path.display().to_string(), file: Some(path.to_owned()) })
 }
 
 fn read_file(path: &Path, warnings: &mut Vec<String>) -> Result<Stored, Failure> {
@@ -252,6 +260,15 @@ mod tests {
         let settings = Settings::find(&GlobalOptions::default(), &Environment::default()).unwrap();
         assert_eq!(settings.url.value, DEFAULT_URL);
         settings.client_without_token().unwrap();
+    }
+
+    #[test]
+    fn an_address_without_its_beginning_says_what_to_write() {
+        for url in ["localhost:7420", "127.0.0.1:7420", "events.example.org"] {
+            let options = GlobalOptions { url: Some(url.to_owned()), token: Some(Secret::new("t".to_owned())), ..GlobalOptions::default() };
+            let text = fault(&options, &Environment::default());
+            assert!(text.contains("http://127.0.0.1:7420") && text.contains("--url") && !text.contains("token"), "{text}");
+        }
     }
 
     #[test]

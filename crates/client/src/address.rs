@@ -9,10 +9,10 @@ use thiserror::Error;
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum InvalidAddress {
     /// Not a URL at all.
-    #[error("not a URL: {0}")]
+    #[error("not a URL ({0}): write it as in http://127.0.0.1:7420 or https://events.example.org")]
     NotAUrl(String),
     /// Neither http nor https.
-    #[error("the scheme is `{0}`; it has to be http or https")]
+    #[error("it begins with `{0}:`: write http:// or https:// before the name of the server, as in http://127.0.0.1:7420")]
     Scheme(String),
     /// A user name or password is in it; it would end up in logs.
     #[error("a credential in the address would be logged: pass the token by itself")]

@@ -22,6 +22,7 @@
 mod address;
 mod backoff;
 mod consumer;
+mod credential;
 mod error;
 mod inbox;
 mod options;
@@ -29,6 +30,7 @@ mod reader;
 mod rest;
 mod sse;
 mod transport;
+mod webhook;
 
 use std::sync::Arc;
 
@@ -47,6 +49,10 @@ pub use inbox::{
 pub use options::ClientOptions;
 pub use reader::EventReader;
 pub use rest::{AuditFilter, Health, ItemFilter, PageRequest, TaggedHead, fresh_deduplication_key, fresh_idempotency_key};
+pub use webhook::{
+    Arrival, InvalidWebhookKey, NoWebhookKeys, SeenDeliveries, ServerPublicKey, VerifiedDelivery, WebhookChallenge, WebhookHeaders,
+    WebhookKey, WebhookMessage, WebhookProver, WebhookRejection, WebhookSecret, WebhookVerifier,
+};
 
 /// A client of one server. Cheap to clone; clones share their connections.
 #[derive(Clone, Debug)]

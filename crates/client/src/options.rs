@@ -1,5 +1,6 @@
 //! What a client needs to know before it can call a server.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use protocol::Secret;
@@ -11,6 +12,8 @@ pub struct ClientOptions {
     pub url: String,
     /// The access token. Without one only `health` can be called.
     pub token: Option<Secret>,
+    /// A file that the token is read from again when the server does not accept it: so a token is rotated without a restart.
+    pub token_file: Option<PathBuf>,
     /// How long connecting may take, the TLS handshake included.
     pub connect_timeout: Duration,
     /// How long a whole call may take. A long poll has the time that it asks the server to wait on top.
@@ -27,6 +30,7 @@ impl ClientOptions {
         Self {
             url: url.into(),
             token: None,
+            token_file: None,
             connect_timeout: Duration::from_secs(10),
             request_timeout: Duration::from_secs(30),
             max_response_bytes: 64 << 20,

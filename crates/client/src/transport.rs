@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use protocol::{PROBLEM_MEDIA_TYPE, Secret};
+use protocol::PROBLEM_MEDIA_TYPE;
 use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderValue, IF_NONE_MATCH, LOCATION, RETRY_AFTER, USER_AGENT,
+    ACCEPT, AUTHORIZATION, CONTENT_TYPE, ETAG, HeaderMap, HeaderName, HeaderValue, IF_NONE_MATCH, LOCATION, RETRY_AFTER, USER_AGENT,
 };
 use reqwest::{Method, Response, StatusCode, Url};
 use rustls_platform_verifier::BuilderVerifierExt as _;
@@ -16,6 +16,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::address::Address;
+use crate::credential::Credential;
 use crate::{ClientError, ClientOptions, InvalidOptions};
 
 /// The media type of server-sent events.
@@ -28,23 +29,25 @@ pub(crate) struct Transport {
     /// Speaks HTTP/1.1 only, as the WebSocket upgrade needs, and keeps no connections.
     upgrade: reqwest::Client,
     address: Address,
+    credential: Credential,
     options: ClientOptions,
 }
 
 /// A call to be made.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     method: Method,
     url: Url,
     body: Option<Bytes>,
     timeout: Duration,
     idempotency_key: Option<String>,
+    headers: HeaderMap,
 }
 
 impl Transport {
     pub(crate) fn new(options: ClientOptions) -> Result<Self, InvalidOptions> {
         let address = Address::parse(&options.url)?;
-        let headers = headers(options.token.as_ref())?;
+        let credential = Credential::new(options.token.as_ref(), options.token_file.clone())?;
         if !address.is_encrypted() && !address.is_loopback() && options.token.is_some() {
             tracing::warn!("the token is sent unencrypted: use https for a server that is not on this machine");
         }
@@ -53,7 +56,7 @@ impl Transport {
             tls.alpn_protocols = alpn.iter().map(|name| name.to_vec()).collect();
             let mut builder = reqwest::Client::builder()
                 .tls_backend_preconfigured(tls)
-                .default_headers(headers.clone())
+                .default_headers(headers())
                 .connect_timeout(options.connect_timeout)
                 .redirect(reqwest::redirect::Policy::none())
                 .tcp_nodelay(true);
@@ -64,7 +67,7 @@ impl Transport {
         };
         let rest = build(&[b"h2", b"http/1.1"])?.build().map_err(InvalidOptions::Http)?;
         let upgrade = build(&[b"http/1.1"])?.http1_only().pool_max_idle_per_host(0).build().map_err(InvalidOptions::Http)?;
-        Ok(Self { rest, upgrade, address, options })
+        Ok(Self { rest, upgrade, address, credential, options })
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -78,7 +81,7 @@ impl Transport {
     /// Begins a call of `method` on the path below the server's address.
     pub(crate) fn call(&self, method: Method, path: &[&str]) -> Call {
         let url = self.address.join(path);
-        Call { method, url, body: None, timeout: self.options.request_timeout, idempotency_key: None }
+        Call { method, url, body: None, timeout: self.options.request_timeout, idempotency_key: None, headers: HeaderMap::new() }
     }
 
     /// Sends the call and reads its answer.
@@ -98,7 +101,7 @@ impl Transport {
     async fn exchange(&self, call: Call) -> Result<(StatusCode, Bytes), ClientError> {
         let waited = call.timeout;
         let work = async {
-            let response = Self::request(&self.rest, call).send().await.map_err(|error| self.failure(error, waited))?;
+            let response = self.send(&self.rest, call).await?;
             let status = response.status();
             if !status.is_success() {
                 return Err(self.refusal(response).await);
@@ -116,11 +119,8 @@ impl Transport {
     ) -> Result<Option<(T, Option<String>)>, ClientError> {
         let waited = call.timeout;
         let work = async {
-            let mut request = Self::request(&self.rest, call);
-            if let Some(etag) = etag {
-                request = request.header(IF_NONE_MATCH, etag);
-            }
-            let response = request.send().await.map_err(|error| self.failure(error, waited))?;
+            let tag = etag.and_then(|etag| HeaderValue::from_str(etag).ok());
+            let response = self.send(&self.rest, call.header(IF_NONE_MATCH, tag)).await?;
             match response.status() {
                 StatusCode::NOT_MODIFIED => return Ok(None),
                 status if !status.is_success() => return Err(self.refusal(response).await),
@@ -137,11 +137,9 @@ impl Transport {
     pub(crate) async fn events(&self, call: Call, last_id: Option<&str>) -> Result<Response, ClientError> {
         let waited = call.timeout;
         let work = async {
-            let mut request = Self::request(&self.rest, call).header(ACCEPT, EVENT_STREAM);
-            if let Some(id) = last_id.and_then(|id| HeaderValue::from_str(id).ok()) {
-                request = request.header("last-event-id", id);
-            }
-            let response = request.send().await.map_err(|error| self.failure(error, waited))?;
+            let last_id = last_id.and_then(|id| HeaderValue::from_str(id).ok());
+            let call = call.header(ACCEPT, Some(HeaderValue::from_static(EVENT_STREAM)));
+            let response = self.send(&self.rest, call.header(HeaderName::from_static("last-event-id"), last_id)).await?;
             let status = response.status();
             if !status.is_success() {
                 return Err(self.refusal(response).await);
@@ -156,10 +154,10 @@ impl Transport {
 
     /// Sends a WebSocket upgrade to the gateway. The caller judges a 101; everything else is an error.
     pub(crate) async fn upgrade(&self, headers: HeaderMap) -> Result<Response, ClientError> {
-        let call = self.call(Method::GET, &["v1", "gateway"]);
+        let call = Call { headers, ..self.call(Method::GET, &["v1", "gateway"]) };
         let waited = call.timeout;
         let work = async {
-            let response = Self::request(&self.upgrade, call).headers(headers).send().await.map_err(|error| self.failure(error, waited))?;
+            let response = self.send(&self.upgrade, call).await?;
             match response.status() {
                 StatusCode::SWITCHING_PROTOCOLS => Ok(response),
                 status if status.is_success() => {
@@ -171,8 +169,28 @@ impl Transport {
         tokio::time::timeout(waited, work).await.unwrap_or(Err(ClientError::Timeout { waited }))
     }
 
-    fn request(client: &reqwest::Client, call: Call) -> reqwest::RequestBuilder {
-        let mut request = client.request(call.method, call.url);
+    /// Whether the token has been changed since it was read. Takes the new one.
+    pub(crate) fn renews_token(&self) -> bool {
+        self.credential.renew(self.credential.current().as_ref())
+    }
+
+    /// Sends the call, and once again with the token that has replaced the one which the server does not accept any more.
+    async fn send(&self, client: &reqwest::Client, call: Call) -> Result<Response, ClientError> {
+        let (waited, used) = (call.timeout, self.credential.current());
+        let request = |call, token| Self::request(client, call, token).send();
+        let failure = |error| self.failure(error, waited);
+        let response = request(call.clone(), used.clone()).await.map_err(failure)?;
+        if response.status() == StatusCode::UNAUTHORIZED && self.credential.renew(used.as_ref()) {
+            return request(call, self.credential.current()).await.map_err(failure);
+        }
+        Ok(response)
+    }
+
+    fn request(client: &reqwest::Client, call: Call, token: Option<HeaderValue>) -> reqwest::RequestBuilder {
+        let mut request = client.request(call.method, call.url).headers(call.headers);
+        if let Some(token) = token {
+            request = request.header(AUTHORIZATION, token);
+        }
         if let Some(body) = call.body {
             request = request.header(CONTENT_TYPE, "application/json").body(body);
         }
@@ -247,6 +265,14 @@ impl Call {
         self
     }
 
+    /// Adds a header when there is a value.
+    fn header(mut self, name: HeaderName, value: Option<HeaderValue>) -> Self {
+        if let Some(value) = value {
+            self.headers.insert(name, value);
+        }
+        self
+    }
+
     /// Lets the server take this much longer.
     pub(crate) fn longer(mut self, more: Duration) -> Self {
         self.timeout = self.timeout.saturating_add(more);
@@ -258,20 +284,11 @@ fn header(response: &Response, name: reqwest::header::HeaderName) -> Option<Stri
     response.headers().get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
-fn headers(token: Option<&Secret>) -> Result<HeaderMap, InvalidOptions> {
+fn headers() -> HeaderMap {
     let mut headers = HeaderMap::new();
     headers.insert(USER_AGENT, HeaderValue::from_static(concat!("doorstep-client/", env!("CARGO_PKG_VERSION"))));
     headers.insert(ACCEPT, HeaderValue::from_static("application/json, application/problem+json"));
-    if let Some(token) = token {
-        let text = token.expose();
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(InvalidOptions::Token);
-        }
-        let mut value = HeaderValue::from_str(&format!("Bearer {text}")).map_err(|_| InvalidOptions::Token)?;
-        value.set_sensitive(true);
-        headers.insert(AUTHORIZATION, value);
-    }
-    Ok(headers)
+    headers
 }
 
 /// TLS on ring. A plain address gets a configuration that trusts nobody, so that such a client also runs where there are no roots.

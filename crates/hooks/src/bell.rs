@@ -12,8 +12,17 @@ const INBOX_PREFIX: &str = "inbox.";
 /// Wakes the dispatcher.
 #[derive(Debug, Default)]
 pub struct HookBell {
-    rung: Mutex<BTreeSet<TenantId>>,
+    rung: Mutex<Rung>,
     wake: Notify,
+}
+
+/// What rang since somebody looked.
+#[derive(Debug, Default)]
+pub(crate) struct Rung {
+    /// Tenants whose log has news.
+    pub(crate) tenants: BTreeSet<TenantId>,
+    /// A hook was made, enabled or removed: the tenants that have hooks are other ones.
+    pub(crate) is_changed: bool,
 }
 
 impl HookBell {
@@ -24,25 +33,31 @@ impl HookBell {
         }
     }
 
-    /// Has the dispatcher look at a tenant.
-    pub(crate) fn ring(&self, tenant: &TenantId) {
+    /// Hooks of a tenant are other ones than before.
+    pub(crate) fn change(&self, tenant: &TenantId) {
+        self.rung.lock().unwrap_or_else(PoisonError::into_inner).is_changed = true;
+        self.ring(tenant);
+    }
+
+    fn ring(&self, tenant: &TenantId) {
         let mut rung = self.rung.lock().unwrap_or_else(PoisonError::into_inner);
-        if !rung.contains(tenant) {
-            rung.insert(tenant.clone());
+        if !rung.tenants.contains(tenant) {
+            rung.tenants.insert(tenant.clone());
         }
         drop(rung);
         self.wake.notify_one();
     }
 
-    /// The tenants that were rung for since the last call, as soon as there is one. Cancel safe.
-    pub(crate) async fn rung(&self) -> BTreeSet<TenantId> {
-        loop {
-            let rung = std::mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner));
-            if !rung.is_empty() {
-                return rung;
-            }
+    /// Waits until something rang since [`HookBell::take`]. Cancel safe.
+    pub(crate) async fn wait(&self) {
+        while self.rung.lock().unwrap_or_else(PoisonError::into_inner).tenants.is_empty() {
             self.wake.notified().await;
         }
+    }
+
+    /// What rang since the last call.
+    pub(crate) fn take(&self) -> Rung {
+        std::mem::take(&mut *self.rung.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 

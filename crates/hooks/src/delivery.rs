@@ -49,14 +49,16 @@ impl WebhookId {
         Self::derive(hook, b"item", &[&ring_seq.get().to_be_bytes(), event.uuid().as_bytes()])
     }
 
-    /// The backlog ring of a queue; without one, what is told apart into queues when it is sent.
-    pub fn of_backlog(hook: HookId, queue: Option<&QueueName>, cause: Seq) -> Self {
-        Self::derive(hook, b"backlog", &[&cause.get().to_be_bytes(), queue.map_or("", QueueName::as_str).as_bytes()])
+    /// The backlog ring of a queue; without one, what is told apart into queues when it is sent. The instant tells apart what no row of the log
+    /// caused: a hook that is enabled twice rings twice.
+    pub fn of_backlog(hook: HookId, queue: Option<&QueueName>, cause: Seq, at: Timestamp) -> Self {
+        let queue = queue.map_or("", QueueName::as_str).as_bytes();
+        Self::derive(hook, b"backlog", &[&cause.get().to_be_bytes(), &at.as_micros().to_be_bytes(), queue])
     }
 
     /// The signal for a head that moved.
-    pub fn of_signal(hook: HookId, cause: Seq) -> Self {
-        Self::derive(hook, b"signal", &[&cause.get().to_be_bytes()])
+    pub fn of_signal(hook: HookId, cause: Seq, at: Timestamp) -> Self {
+        Self::derive(hook, b"signal", &[&cause.get().to_be_bytes(), &at.as_micros().to_be_bytes()])
     }
 
     /// A ring that is about no row of the log: a challenge or a test.
@@ -69,7 +71,9 @@ impl WebhookId {
         digest.update(hook.uuid().as_bytes());
         digest.update(purpose);
         // Only the last part varies in length.
-        parts.iter().for_each(|part| digest.update(part));
+        for part in parts {
+            digest.update(part);
+        }
         let text = URL_SAFE_NO_PAD.encode(digest.finish());
         Self(format!("msg_{}", text.get(..DIGEST_CHARS).unwrap_or(&text)))
     }

@@ -29,6 +29,9 @@ pub enum HookError {
     /// A ceiling is reached; names the configuration key.
     #[error("limit reached: {0}")]
     LimitReached(&'static str),
+    /// The `Idempotency-Key` was used for another request.
+    #[error("the idempotency key was used for another request")]
+    IdempotencyConflict,
     /// Not possible in the hook's state; says why.
     #[error("not possible: {0}")]
     NotInThatState(&'static str),

@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use authz::{Action, Authorizer, Caller, Denied, DeniedReason, IdentityStore, PrincipalKind, Target};
-use domain::{Clock, IdGenerator, PrincipalId, StoreError, Transactions, run_tx};
+use domain::{Clock, IdGenerator, PrincipalId, TenantId, Transactions, run_tx};
 use inbox::{InboxStore, Tails};
 use sync::LogStore;
+use tokio::sync::Notify;
 
+use crate::places::Places;
 use crate::{
-    AttemptRecord, Created, Hook, HookBell, HookError, HookId, HookKind, HookPatch, HookStore, HookTx, Metrics, NewCallback, NewHook,
-    NewKey, OutboundClient, PublishedKey, Registered, Rotated, Settings, Vault,
+    Hook, HookBell, HookError, HookId, HookKind, HookStore, HookTx, HookUrl, Metrics, OutboundClient, Settings, UrlRefusal, Vault,
 };
 
 /// A hook is not rung any more because of its failures.
@@ -58,6 +59,9 @@ impl std::fmt::Debug for HooksParts {
 pub struct Hooks {
     pub(crate) parts: HooksParts,
     pub(crate) bell: Arc<HookBell>,
+    /// Has the sender look for what is due.
+    pub(crate) due: Notify,
+    pub(crate) places: Arc<Places>,
 }
 
 /// What runs in a transaction. It may run several times.
@@ -69,12 +73,11 @@ pub(crate) trait Job: Send + Sync + 'static {
     async fn run(&self, tx: &mut dyn HookTx) -> Result<Self::Answer, HookError>;
 }
 
-const LATER: HookError = HookError::Store(StoreError::Unavailable);
-
 impl Hooks {
     /// Hooks over these parts.
     pub fn new(parts: HooksParts) -> Arc<Self> {
-        Arc::new(Self { parts, bell: Arc::default() })
+        let places = Places::new(&parts.settings);
+        Arc::new(Self { parts, bell: Arc::default(), due: Notify::new(), places })
     }
 
     /// The bell: whoever tails the log hands committed events to [`HookBell::observe`].
@@ -92,146 +95,27 @@ impl Hooks {
         &self.parts.settings
     }
 
-    /// Makes a notify hook.
-    ///
-    /// # Errors
-    /// [`HookError::Denied`], [`HookError::NotFound`], [`HookError::UrlRefused`], [`HookError::Invalid`], [`HookError::LimitReached`] over
-    /// `hooks.max_per_agent` or `hooks.max_per_tenant`, [`HookError::Secrets`], the store's.
-    pub async fn create(&self, caller: &Caller, new: NewHook) -> Result<Created, HookError> {
-        let _ = (caller, new);
-        Err(LATER)
+    /// A hook of the caller's own, or, for operators, of an agent of its tenant.
+    pub(crate) async fn owned(&self, caller: &Caller, action: Option<Action>, kind: HookKind, id: HookId) -> Result<Hook, HookError> {
+        let found = self.parts.store.hook(&caller.tenant, id).await?.filter(|hook| hook.kind == kind);
+        let hook = found.ok_or(HookError::NotFound)?;
+        let action = action.unwrap_or_else(|| managing(kind, hook.agent == caller.principal));
+        self.parts.authorizer.authorize(caller, action, Target::Principal(&hook.agent)).await?;
+        Ok(hook)
     }
 
-    /// Hooks of a kind by id, strictly after `after`, at most `limit`: of one agent, the caller's own when absent.
-    ///
-    /// # Errors
-    /// [`HookError::Denied`], [`HookError::NotFound`], [`HookError::Invalid`] for a limit of zero, the store's.
-    pub async fn list(
-        &self,
-        caller: &Caller,
-        agent: Option<&PrincipalId>,
-        kind: HookKind,
-        after: Option<HookId>,
-        limit: usize,
-    ) -> Result<Vec<Hook>, HookError> {
-        let _ = (caller, agent, kind, after, limit);
-        Err(LATER)
+    /// Whether a URL may be called now.
+    pub(crate) async fn check_url(&self, url: &HookUrl) -> Result<(), HookError> {
+        self.parts.outbound.check(url).await.map_err(|refusal: UrlRefusal| {
+            self.parts.metrics.urls_refused.increment();
+            HookError::UrlRefused(refusal)
+        })
     }
 
-    /// One hook.
-    ///
-    /// # Errors
-    /// [`HookError::Denied`]; [`HookError::NotFound`], also for another's; the store's.
-    pub async fn get(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<Hook, HookError> {
-        let _ = (caller, kind, id);
-        Err(LATER)
-    }
-
-    /// Changes a notify hook.
-    ///
-    /// # Errors
-    /// As [`Hooks::create`] and [`Hooks::get`].
-    pub async fn update(&self, caller: &Caller, id: HookId, patch: HookPatch) -> Result<Hook, HookError> {
-        let _ = (caller, id, patch);
-        Err(LATER)
-    }
-
-    /// Removes a hook.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`].
-    pub async fn delete(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<(), HookError> {
-        let _ = (caller, kind, id);
-        Err(LATER)
-    }
-
-    /// Gives a notify hook a new secret. The old ones sign too for `hooks.rotation_overlap`.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`]; [`HookError::Secrets`].
-    pub async fn rotate(&self, caller: &Caller, id: HookId) -> Result<Rotated, HookError> {
-        let _ = (caller, id);
-        Err(LATER)
-    }
-
-    /// Has a hook rung again, and rings for what waits.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`].
-    pub async fn enable(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<Hook, HookError> {
-        let _ = (caller, kind, id);
-        Err(LATER)
-    }
-
-    /// Has a hook not rung any more, at once.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`].
-    pub async fn disable(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<Hook, HookError> {
-        let _ = (caller, kind, id);
-        Err(LATER)
-    }
-
-    /// Rings a hook once, now, and answers what that brought. Changes its health only for the better.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`]; [`HookError::LimitReached`] when too many attempts run; [`HookError::Secrets`].
-    pub async fn test(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<AttemptRecord, HookError> {
-        let _ = (caller, kind, id);
-        Err(LATER)
-    }
-
-    /// The last attempts of a hook, newest first, at most `hooks.log_max`.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`].
-    pub async fn deliveries(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<Vec<AttemptRecord>, HookError> {
-        let _ = (caller, kind, id);
-        Err(LATER)
-    }
-
-    /// Registers a callback of the calling agent, and sends it a challenge.
-    ///
-    /// # Errors
-    /// As [`Hooks::create`].
-    pub async fn register_callback(&self, caller: &Caller, new: NewCallback) -> Result<Registered, HookError> {
-        let _ = (caller, new);
-        Err(LATER)
-    }
-
-    /// Verifies a hook that is pending: with `response`, the answer to the open challenge; without, sends a new challenge now and looks at what
-    /// is answered. A hook that is verified stays as it is.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`]; [`HookError::Unverified`]; [`HookError::NotInThatState`] when no challenge is open any more.
-    pub async fn verify_callback(&self, caller: &Caller, id: HookId, response: Option<&str>) -> Result<Hook, HookError> {
-        let _ = (caller, id, response);
-        Err(LATER)
-    }
-
-    /// Gives a callback another key. The old ones count too for `hooks.rotation_overlap`.
-    ///
-    /// # Errors
-    /// As [`Hooks::get`]; [`HookError::Invalid`] for a public key where there was none, or none where there was one; [`HookError::Secrets`].
-    pub async fn rotate_callback(&self, caller: &Caller, id: HookId, new: NewKey) -> Result<Rotated, HookError> {
-        let _ = (caller, id, new);
-        Err(LATER)
-    }
-
-    /// The server's public signing keys: the present one, the next, and those that signed until lately. Makes them on the first call.
-    ///
-    /// # Errors
-    /// [`HookError::Secrets`], the store's.
-    pub async fn keys(&self) -> Result<Vec<PublishedKey>, HookError> {
-        Err(LATER)
-    }
-
-    /// Wraps every stored secret with the present master key (`doorstep keys rotate`); answers how many were not.
-    ///
-    /// # Errors
-    /// [`HookError::Secrets`] when one cannot be opened, the store's.
-    pub async fn reseal(&self) -> Result<u64, HookError> {
-        Err(LATER)
+    /// Has dispatcher and sender look at what a change made.
+    pub(crate) fn changed(&self, tenant: &TenantId) {
+        self.bell.change(tenant);
+        self.due.notify_one();
     }
 
     /// The agent whose hooks the caller may manage.
@@ -257,5 +141,13 @@ impl Hooks {
             Box::pin(async move { job.run(tx).await })
         })
         .await
+    }
+}
+
+/// What is asked about whoever manages a hook of this kind.
+pub(crate) const fn managing(kind: HookKind, is_own: bool) -> Action {
+    match kind {
+        HookKind::Callback if is_own => Action::CallbackRegister,
+        HookKind::Callback | HookKind::Notify => Action::HooksManage,
     }
 }

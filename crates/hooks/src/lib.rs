@@ -4,24 +4,38 @@
 //! Architecture invariant: a ring is a hint. It carries no field of any payload, it is derived from what is committed, and losing one loses
 //! nothing. Knows no HTTP client, no SQL, no socket: what goes out goes through [`OutboundClient`].
 
+mod audit;
 mod bell;
 mod body;
 mod calls;
 mod delivery;
 mod dispatcher;
 mod error;
+mod gate;
+mod health;
 mod hook;
 mod hook_url;
 mod hooks;
 mod key;
+mod managing;
 mod metrics;
+mod once;
 mod outbound;
+mod places;
+mod planning;
+mod registering;
+mod retry;
+mod ringing;
+mod rotating;
 mod secret;
 mod sender;
 mod server_keys;
 mod settings;
+mod settling;
+mod sign;
 mod store;
 mod vault;
+mod verifying;
 
 pub use bell::HookBell;
 pub use calls::{AuthMode, Created, HookPatch, NewCallback, NewHook, NewKey, PublishedKey, Registered, Rotated};

@@ -23,10 +23,10 @@ impl AllowedNetwork {
     /// # Errors
     /// A sentence for people.
     pub fn parse(text: &str) -> Result<Self, String> {
+        const EXPECTED: &str = "a network such as 192.168.0.0/16, or an address with a port such as 127.0.0.1:8080";
         if let Ok(exact) = text.parse() {
             return Ok(Self::Exact(exact));
         }
-        const EXPECTED: &str = "a network such as 192.168.0.0/16, or an address with a port such as 127.0.0.1:8080";
         let (address, prefix) = text.split_once('/').ok_or(EXPECTED)?;
         let (address, prefix): (IpAddr, u8) = (address.parse().map_err(|_| EXPECTED)?, prefix.parse().map_err(|_| EXPECTED)?);
         if prefix > if address.is_ipv4() { 32 } else { 128 } {
@@ -89,6 +89,10 @@ pub struct Settings {
     pub require_verification: bool,
     /// `hooks.challenge_ttl`: how long a challenge can be answered.
     pub challenge_ttl: Duration,
+    /// `hooks.signature_ttl`: how long a signature by RFC 9421 counts.
+    pub signature_ttl: Duration,
+    /// `hooks.gather_interval`: how long the dispatcher lets news gather before it looks at the log.
+    pub gather_interval: Duration,
     /// `hooks.callback_rate_max`: the most requests per minute that a callback can ask for, and what one has that asks for nothing.
     pub callback_rate_max: u32,
     /// `hooks.server_key_period`: how long one of the server's signing keys signs before the next does.
@@ -125,6 +129,8 @@ impl Default for Settings {
             log_max: 50,
             require_verification: false,
             challenge_ttl: Duration::from_mins(10),
+            signature_ttl: Duration::from_mins(5),
+            gather_interval: Duration::from_millis(10),
             callback_rate_max: 60,
             server_key_period: Duration::from_hours(90 * 24),
             user_agent: concat!("Doorstep/", env!("CARGO_PKG_VERSION")).to_owned(),

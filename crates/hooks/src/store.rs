@@ -189,5 +189,5 @@ pub trait HookWrite: Send {
 }
 
 /// Everything that a change of a hook touches, in one transaction.
-pub trait HookTx: HookWrite + authz::AuditWrite {}
-impl<T: HookWrite + authz::AuditWrite + ?Sized> HookTx for T {}
+pub trait HookTx: HookWrite + authz::AuditWrite + authz::AnswerWrite {}
+impl<T: HookWrite + authz::AuditWrite + authz::AnswerWrite + ?Sized> HookTx for T {}

@@ -54,8 +54,8 @@ pub use rules::Rules;
 pub use settings::Settings;
 pub use signals::SignalStream;
 pub use store::{
-    AgentSession, Backlog, ClaimRecord, InboxPage, InboxStore, InboxTotals, InboxTx, InboxView, InboxWrite, ItemFilter, PollRange,
-    QueueFilter, TenantTotals,
+    AgentSession, Backlog, ClaimRecord, InboxPage, InboxStore, InboxSums, InboxTotals, InboxTx, InboxView, InboxWrite, ItemFilter, PollRange,
+    QueueFilter,
 };
 pub use sweeper::Sweeper;
 pub use tails::Tails;

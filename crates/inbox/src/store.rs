@@ -118,18 +118,9 @@ impl Backlog {
     }
 }
 
-/// What is known of all inboxes of the store, for metrics. Tenants that need no attention are left out.
-#[derive(Clone, Debug, Default)]
-pub struct InboxTotals {
-    /// Per tenant: current items, dead letters, quarantined items, when its oldest current item was made.
-    pub tenants: Vec<TenantTotals>,
-}
-
-/// The same of one tenant.
-#[derive(Clone, Debug)]
-pub struct TenantTotals {
-    /// The tenant.
-    pub tenant: TenantId,
+/// What is known of inboxes together, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InboxSums {
     /// Current items.
     pub current: u64,
     /// Dead letters.
@@ -138,6 +129,31 @@ pub struct TenantTotals {
     pub quarantined: u64,
     /// When the oldest current item was made.
     pub oldest: Option<Timestamp>,
+    /// The highest head.
+    pub head: Seq,
+}
+
+impl InboxSums {
+    /// These and others.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            current: self.current + other.current,
+            dead_letters: self.dead_letters + other.dead_letters,
+            quarantined: self.quarantined + other.quarantined,
+            oldest: [self.oldest, other.oldest].into_iter().flatten().min(),
+            head: self.head.max(other.head),
+        }
+    }
+}
+
+/// The same of the whole store, and of the tenants that have most.
+#[derive(Clone, Debug, Default)]
+pub struct InboxTotals {
+    /// Of all inboxes.
+    pub all: InboxSums,
+    /// Of tenants with an item that has not ended, those with most of them first.
+    pub tenants: Vec<(TenantId, InboxSums)>,
 }
 
 /// A session row (`agent_session` of seed 000).
@@ -216,7 +232,7 @@ pub trait InboxStore: Send + Sync {
     async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
     /// One session.
     async fn session(&self, tenant: &TenantId, id: &AgentSessionId) -> Result<Option<AgentSession>, StoreError>;
-    /// What metrics show, for at most `tenants` tenants.
+    /// What metrics show: of all inboxes, and of at most `tenants` tenants apart.
     async fn totals(&self, tenants: usize) -> Result<InboxTotals, StoreError>;
 }
 

@@ -9,6 +9,7 @@ mod consumer;
 mod encode;
 mod event;
 mod frames;
+mod hooks;
 mod inbox;
 mod limits;
 mod page;
@@ -36,6 +37,11 @@ pub use frames::{
     Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, FrameMessage, FrameMessages, GatewayError, Heartbeat,
     HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired, ServerFrame, ServerOp,
     frame_messages,
+};
+pub use hooks::{
+    AttemptResult, AuthMode, CallbackPublicKey, CallbackRegistered, CallbackRegistration, CallbackRotate, CallbackRotated, CallbackUrl,
+    CallbackVerify, DeliveryScope, DisabledCause, HookAttempt, HookHealth, HookKeyId, HookState, NewCallbackRegistration, NewNotifyHook,
+    NotifyHook, NotifyHookChange, NotifyHookCreated, NotifyHookRotated, PublicSigningKey, RingReason, SigningKeys,
 };
 pub use inbox::{
     AckDone, AckItem, AckResult, AckState, AcknowledgeRequest, AcknowledgeResponse, AttemptOutcome, BulkRequest, BulkResponse,

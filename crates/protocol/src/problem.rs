@@ -18,6 +18,8 @@ vocabulary! {
         ValidationFailed = "validation_failed",
         /// A recipient does not exist or is disabled; `pointer` names it. Nothing of the request was kept.
         RecipientUnknown = "recipient_unknown",
+        /// The URL is not one that this server calls; `reason` says of which class the refusal is, and never what was found there.
+        UrlRefused = "url_refused",
         /// The credential is missing, malformed, unknown, expired or revoked.
         Unauthenticated = "unauthenticated",
         /// The credential is good, and its principal may not do this; `reason` says why.
@@ -62,6 +64,8 @@ vocabulary! {
         StorageFull = "storage_full",
         /// It is unknown whether the request took effect. Repeat it with the same deduplication key.
         InDoubt = "in_doubt",
+        /// The server has no key to keep secrets with (`security.master_key`); nothing of the request was kept.
+        SecretsUnavailable = "secrets_unavailable",
         /// The store cannot be reached, or the server is stopping.
         Unavailable = "unavailable",
     }
@@ -71,7 +75,7 @@ impl ProblemCode {
     /// The HTTP status it is answered with.
     pub const fn status(self) -> u16 {
         match self {
-            Self::ValidationFailed | Self::RecipientUnknown => 400,
+            Self::ValidationFailed | Self::RecipientUnknown | Self::UrlRefused => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden => 403,
             Self::NotFound => 404,
@@ -90,7 +94,7 @@ impl ProblemCode {
             Self::UpgradeRequired => 426,
             Self::RateLimited => 429,
             Self::Internal => 500,
-            Self::Overloaded | Self::StorageFull | Self::InDoubt | Self::Unavailable => 503,
+            Self::Overloaded | Self::StorageFull | Self::InDoubt | Self::SecretsUnavailable | Self::Unavailable => 503,
         }
     }
 
@@ -99,6 +103,7 @@ impl ProblemCode {
         match self {
             Self::ValidationFailed => "The request is not valid",
             Self::RecipientUnknown => "A recipient is unknown",
+            Self::UrlRefused => "The URL is refused",
             Self::Unauthenticated => "No valid credential",
             Self::Forbidden => "Not allowed",
             Self::NotFound => "Not found",
@@ -121,6 +126,7 @@ impl ProblemCode {
             Self::Overloaded => "Overloaded",
             Self::StorageFull => "Storage is full",
             Self::InDoubt => "The outcome is unknown",
+            Self::SecretsUnavailable => "Secrets cannot be kept",
             Self::Unavailable => "Unavailable",
         }
     }

@@ -35,6 +35,22 @@ vocabulary! {
         AlreadyPromoted = "already_promoted",
         /// Another session of the agent is the one that may claim (`single_active_session`).
         SessionNotActive = "session_not_active",
+        /// The receiver has not proved that it holds the key: it gave no right answer to a challenge.
+        ReceiverUnverified = "receiver_unverified",
+        /// No absolute URL without a fragment, or longer than 2,048 bytes.
+        Malformed = "malformed",
+        /// The URL's scheme is not allowed (`hooks.allow_http`).
+        Scheme = "scheme",
+        /// The URL carries a user name or a password.
+        Userinfo = "userinfo",
+        /// The URL's port is not allowed (`hooks.ports`).
+        Port = "port",
+        /// The URL's host is not in the list of allowed hosts (`hooks.url_allow_list`).
+        NotListed = "not_listed",
+        /// The URL's host has no address.
+        Unresolvable = "unresolvable",
+        /// The URL's host is in a network that hooks may not reach (`hooks.allow_networks`).
+        Network = "network",
         /// The consumer was taken over too often (`agent.takeover_burst`).
         TakeoverStorm = "takeover_storm",
         /// The events after the position have been removed (`sync.event_retention`).

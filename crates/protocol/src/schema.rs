@@ -96,6 +96,10 @@ wire_form! {
     DeduplicationKey: json!({"type": "string", "minLength": 1, "maxLength": 256, "examples": ["msg:room_7:920155"]});
     /// An event's identity; UUIDv7.
     EventId: uuid("0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70");
+    /// A hook's identity; UUIDv7.
+    HookId: uuid("0197f0ab-9e45-7f99-8b62-af4c8ebf6f55");
+    /// A ring's identity, the same over all its attempts: by it a receiver recognises a repeat (header `webhook-id`).
+    WebhookId: text("^[A-Za-z0-9_-]{1,64}$", "msg_5DGhYbWzvFJpq3B0tKx9aQeR1Ls");
     /// A session of an agent that is told when work arrives; no credential.
     AgentSessionId: text("^sess_[A-Za-z0-9]{1,59}$", "sess_01j2m7ygf41b5b2n0t3w3d7sm2");
     /// A gateway session.

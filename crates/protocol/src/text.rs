@@ -33,21 +33,21 @@ macro_rules! wire_text {
             }
         }
 
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        impl std::fmt::Display for $name {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
                 f.write_str(&self.0)
             }
         }
 
-        impl Serialize for $name {
-            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        impl serde::Serialize for $name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 serializer.serialize_str(&self.0)
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                Self::parse(String::deserialize(deserializer)?).map_err(serde::de::Error::custom)
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                Self::parse(<String as serde::Deserialize>::deserialize(deserializer)?).map_err(serde::de::Error::custom)
             }
         }
 
@@ -70,6 +70,14 @@ wire_text!(
     QueueName, "a lowercase letter or digit, then at most 63 of a-z, 0-9, '_' and '-'", is_queue,
     json!({"type": "string", "pattern": "^[a-z0-9][a-z0-9_-]{0,63}$", "examples": ["inbox"]})
 );
+
+pub(crate) use wire_text;
+
+/// A word of ASCII letters, digits and what separates them in names.
+pub(crate) fn is_token(text: &str, max: usize) -> bool {
+    let plain = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'.' | b'-');
+    !text.is_empty() && text.len() <= max && text.bytes().all(plain)
+}
 
 fn is_line(text: &str, max_chars: usize) -> bool {
     !text.is_empty() && text.len() <= 4 * max_chars && text.chars().count() <= max_chars && !text.chars().any(char::is_control)
@@ -187,6 +195,6 @@ impl_schema!(
     "Secret",
     json!({
         "type": "string", "format": "password", "examples": ["dsp_agent_…"],
-        "description": "A credential. It is shown once and stored only as a digest.",
+        "description": "A credential. It is shown once; stored is its digest, or, where the server signs with it, its encrypted form.",
     })
 );

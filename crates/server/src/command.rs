@@ -43,6 +43,8 @@ enum Command {
     Backup(offline::BackupArguments),
     /// Make a data directory from a backup.
     Restore(offline::RestoreArguments),
+    /// Make a new token for an owner of a stopped server, for who has lost the last one.
+    RecoverOwner(offline::RecoverArguments),
     /// Check or show the configuration.
     #[command(subcommand)]
     Config(ConfigCommand),
@@ -112,6 +114,7 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Check(arguments) => offline::check(&arguments),
         Command::Backup(arguments) => offline::backup(&arguments, parsed.global),
         Command::Restore(arguments) => offline::restore(&arguments),
+        Command::RecoverOwner(arguments) => offline::recover_owner(&arguments),
         Command::Config(command) => documents::config(&command),
         Command::Api(command) => documents::api(&command),
         Command::Client(command) => on_runtime(cli::run(command, parsed.global)),

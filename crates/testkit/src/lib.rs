@@ -30,4 +30,4 @@ pub use peer::{Frame, Peer};
 pub use played::{PlayedRequest, PlayedServer, PlayedStream};
 pub use process::{ServerOptions, ServerProcess};
 pub use setup::{Cast, cast};
-pub use tokio_tungstenite::tungstenite::protocol::Message;
+pub use tokio_tungstenite::tungstenite::protocol::{CloseFrame, Message};

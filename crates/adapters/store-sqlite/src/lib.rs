@@ -11,6 +11,7 @@ mod connection;
 mod cursors;
 mod directory;
 mod failure;
+mod hooks;
 mod identity;
 mod inbox;
 mod log;

@@ -24,9 +24,10 @@ pub struct StoreMetrics {
     latency: [AtomicU64; LATENCY_BOUNDS_MICROS.len() + 1],
     retries: Mutex<BTreeMap<&'static str, u64>>,
     unreadable: Mutex<HashSet<(i64, Vec<u8>)>>,
+    unreadable_rows: Mutex<HashSet<(&'static str, Vec<u8>)>>,
 }
 
-/// Unreadable items that are told apart; more than this are neither counted nor logged.
+/// Unreadable items, and as many rows of hooks, that are told apart; more than this are neither counted nor logged.
 const TOLD: usize = 10_000;
 
 /// The counters at one moment.
@@ -58,6 +59,8 @@ pub struct MetricsSnapshot {
     pub retries: BTreeMap<&'static str, u64>,
     /// Inbox items that were met and cannot be read, each counted once.
     pub unreadable_items: u64,
+    /// Rows of hooks, their keys, rings and attempts that were met and cannot be read, each counted once.
+    pub unreadable_hook_rows: u64,
 }
 
 impl StoreMetrics {
@@ -79,6 +82,7 @@ impl StoreMetrics {
             latency: bounds.zip(self.latency.iter().map(load)).collect(),
             retries: self.retries.lock().unwrap_or_else(PoisonError::into_inner).clone(),
             unreadable_items: self.unreadable.lock().unwrap_or_else(PoisonError::into_inner).len() as u64,
+            unreadable_hook_rows: self.unreadable_rows.lock().unwrap_or_else(PoisonError::into_inner).len() as u64,
         }
     }
 
@@ -119,12 +123,25 @@ impl StoreMetrics {
     pub(crate) fn unreadable_item(&self, recipient: i64, event: &[u8], reason: &str) {
         let mut told = self.unreadable.lock().unwrap_or_else(PoisonError::into_inner);
         if told.len() < TOLD && told.insert((recipient, event.to_vec())) {
-            let event = event.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"));
+            let event = hexadecimal(event);
             tracing::error!(inbox.recipient = recipient, event.id = event, reason, "an inbox item cannot be read; it is left out");
+        }
+    }
+
+    /// Counts and logs a row of hooks that cannot be read, once. Its key is no secret; its columns are not told.
+    pub(crate) fn unreadable_row(&self, table: &'static str, key: Vec<u8>, reason: &str) {
+        let mut told = self.unreadable_rows.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = hexadecimal(&key);
+        if told.len() < TOLD && told.insert((table, key)) {
+            tracing::error!(store.table = table, row.key = text, reason, "a row of hooks cannot be read; it is left out");
         }
     }
 
     pub(crate) fn retried(&self, name: &'static str) {
         *self.retries.lock().unwrap_or_else(PoisonError::into_inner).entry(name).or_default() += 1;
     }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
 }

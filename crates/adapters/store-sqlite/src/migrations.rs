@@ -15,13 +15,14 @@ struct Migration {
     text: &'static str,
 }
 
-const MIGRATIONS: [Migration; 2] = [
+const MIGRATIONS: [Migration; 3] = [
     Migration { version: 1, name: "initial", text: include_str!("../../../../migrations/sqlite/0001_initial.sql") },
     Migration { version: 2, name: "inbox", text: include_str!("../../../../migrations/sqlite/0002_inbox.sql") },
+    Migration { version: 3, name: "hooks", text: include_str!("../../../../migrations/sqlite/0003_hooks.sql") },
 ];
 
 /// The schema version that this release writes.
-pub(crate) const KNOWN: i64 = 2;
+pub(crate) const KNOWN: i64 = 3;
 
 /// Brings the schema up to date.
 ///

@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 use async_trait::async_trait;
 use authz::AdminTx;
 use domain::{Clock, Publication, StoreError, TenantId, Transactions, Unit};
+use hooks::HookTx;
 use inbox::InboxTx;
 use intake::PublishTx;
 use rusqlite::InterruptHandle;
@@ -282,6 +283,15 @@ impl Transactions<dyn PublishTx> for SqliteStore {
 #[async_trait]
 impl Transactions<dyn InboxTx> for SqliteStore {
     async fn run(&self, name: &'static str, unit: Unit<dyn InboxTx>) -> Result<(), StoreError> {
+        let (sender, receiver) = oneshot::channel();
+        self.enqueue(Job::Work(Box::new(UnitJob::new(name, unit, sender))))?;
+        receiver.await.unwrap_or(Err(StoreError::InDoubt))
+    }
+}
+
+#[async_trait]
+impl Transactions<dyn HookTx> for SqliteStore {
+    async fn run(&self, name: &'static str, unit: Unit<dyn HookTx>) -> Result<(), StoreError> {
         let (sender, receiver) = oneshot::channel();
         self.enqueue(Job::Work(Box::new(UnitJob::new(name, unit, sender))))?;
         receiver.await.unwrap_or(Err(StoreError::InDoubt))

@@ -2,6 +2,7 @@
 
 mod backup;
 mod check;
+mod check_hooks;
 mod check_items;
 mod restore;
 

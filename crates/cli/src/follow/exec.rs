@@ -4,10 +4,10 @@ use std::process::Stdio;
 
 use client::Delivery;
 use tokio::io::AsyncWriteExt as _;
-use tokio::process::{Child, Command};
+use tokio::process::Child;
 
 use crate::failure::Failure;
-use crate::process::{Ask, Group, apart, told};
+use crate::process::{Ask, Group, apart, shell, told};
 use crate::signals::{Stop, Urgency};
 
 /// How a command ended.
@@ -62,18 +62,4 @@ fn spawn(command: &str, delivery: &Delivery) -> std::io::Result<Child> {
     // A signal from the terminal is for this process, which lets the command finish.
     apart(&mut shell);
     shell.spawn()
-}
-
-#[cfg(unix)]
-fn shell(command: &str) -> Command {
-    let mut shell = Command::new("/bin/sh");
-    shell.arg("-c").arg(command);
-    shell
-}
-
-#[cfg(not(unix))]
-fn shell(command: &str) -> Command {
-    let mut shell = Command::new("cmd");
-    shell.arg("/C").arg(command);
-    shell
 }

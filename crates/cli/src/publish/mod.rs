@@ -291,7 +291,7 @@ impl Publishing<'_> {
         }
         self.after_some(text).unwrap_or_else(|text| match (place, lines.len()) {
             (None, 0 | 1) => Failure::Client(error),
-            _ => Failure::Failed(text),
+            _ => Failure::Refused { text, error },
         })
     }
 

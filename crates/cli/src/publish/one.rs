@@ -1,5 +1,7 @@
 //! An event from flags.
 
+use std::num::NonZeroU32;
+
 use clap::Args;
 use client::{ChannelRef, DeduplicationKey, EventType, PrincipalId, Timestamp};
 use protocol::{Correlation, EventInput, Label, PayloadRef, Priority, QueueName, Recipient, RecipientKind, Summary};
@@ -27,6 +29,15 @@ pub(crate) struct OneEvent {
     /// A JSON object; `@FILE` reads it from a file.
     #[arg(long, value_name = "JSON", requires = "event_type")]
     payload: Option<String>,
+    /// The publisher's word for the kind of work.
+    #[arg(long, value_name = "WORD", value_parser = label, requires = "event_type")]
+    kind: Option<Label>,
+    /// The publisher's word for where it comes from.
+    #[arg(long, value_name = "WORD", value_parser = label, requires = "event_type")]
+    source: Option<Label>,
+    /// How many failed attempts make a dead letter of it; the server's `inbox.max_attempts` when absent.
+    #[arg(long, value_name = "N", requires = "recipients")]
+    max_attempts: Option<NonZeroU32>,
     /// By what a repeat is recognised.
     #[arg(long, value_name = "KEY", requires = "event_type")]
     key: Option<DeduplicationKey>,
@@ -61,6 +72,9 @@ impl OneEvent {
             recipients: (!self.recipients.is_empty()).then(|| self.recipients.clone()),
             payload: self.payload.as_deref().map(payload).transpose()?,
             deduplication_key: self.key.clone(),
+            kind: self.kind.clone(),
+            source: self.source.clone(),
+            max_attempts: self.max_attempts,
             priority: self.priority,
             available_at: self.at,
             expires_at: self.expires_at,
@@ -95,6 +109,10 @@ fn recipient(text: &str) -> Result<Recipient, String> {
     let id = PrincipalId::parse(id).map_err(|error| error.to_string())?;
     let queue = queue.map(QueueName::parse).transpose()?;
     Ok(Recipient { kind: RecipientKind::Agent, id, queue })
+}
+
+fn label(text: &str) -> Result<Label, &'static str> {
+    Label::parse(text.to_owned())
 }
 
 fn summary(text: &str) -> Result<Summary, &'static str> {

@@ -6,20 +6,21 @@ mod report;
 mod tail;
 
 use std::ffi::OsString;
+use std::io;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use clap::Args;
-use client::{Assignment, InboxWorker, QueueName, SNOOZE, Verdict, WorkReport, WorkerOptions, WorkerStop};
+use client::{Assignment, Client, InboxWorker, LeaseKeeperOptions, QueueName, SNOOZE, Verdict, WorkReport, WorkerOptions, WorkerStop};
 use protocol::Label;
 use tokio::sync::watch;
 
 use crate::duration;
 use crate::failure::Failure;
 use crate::process;
-use crate::session::Session;
+use crate::session::{Notes, Session};
 use crate::signals::{Stop, Urgency, forward};
 use command::{Cause, Ended, Halt, Ran, Runner};
 use report::Reports;
@@ -58,13 +59,14 @@ pub struct WorkArguments {
     /// How long an item rests that its command wants to have later (exit code 75); the server caps it to `inbox.retry_cap`.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
     snooze: Duration,
-    /// How long a command has to end after SIGTERM before its process group is killed.
+    /// How long a command has to end after SIGTERM before its process group is killed. A lease that no heartbeat extends ends the command this
+    /// long before its own end, but not before two thirds of it.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = duration::parse)]
     grace: Duration,
     /// How long running commands may go on after this command was asked to stop; then they are stopped and their items given back.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
     drain_timeout: Duration,
-    /// How long to try again while the server cannot be reached: for ever when absent, 60s with --once or --idle-timeout.
+    /// How long to try again while the server cannot be reached, also to tell it what became of an item: for ever when absent, 60s with --once or --idle-timeout.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     retry_for: Option<Duration>,
     /// Do not pass on to standard error what commands write.
@@ -82,7 +84,15 @@ impl WorkArguments {
     }
 
     fn options(&self) -> WorkerOptions {
+        let usual = LeaseKeeperOptions::default();
+        // What is stopped has the grace to end before anybody else can begin.
+        let keeper = LeaseKeeperOptions {
+            lapse_notice: self.grace,
+            deadline_notice: usual.deadline_notice.max(self.grace.saturating_add(LAST_WORDS)),
+            ..usual
+        };
         WorkerOptions {
+            keeper,
             queues: self.queues.clone(),
             concurrency: self.concurrency,
             lease: self.lease,
@@ -109,10 +119,12 @@ pub(crate) async fn run(arguments: WorkArguments, session: &Session) -> Result<(
         stop: stop.clone(),
         broken: Mutex::default(),
         running: AtomicUsize::new(0),
+        notes: session.notes(),
     };
     let mut reports = Reports::new(session, stop.drain.clone());
     let halting = Halting { arguments: &arguments, session, stop: stop.clone(), halt, running: &work.running };
-    let working = InboxWorker::new(client, arguments.options()).run(stop, |assignment| work.on(assignment), |news| reports.take(news));
+    let working =
+        InboxWorker::new(client.clone(), arguments.options()).run(stop, |assignment| work.on(assignment), |news| reports.take(news));
     let result = tokio::select! {
         biased;
         result = working => result.map_err(Failure::from),
@@ -126,7 +138,23 @@ pub(crate) async fn run(arguments: WorkArguments, session: &Session) -> Result<(
     if *sender.borrow() == Urgency::Now {
         return Err(Failure::Failed("stopped at once; what the server was not told comes back when its lease ends".to_owned()));
     }
-    reports.conclude(arguments.ends())
+    let result = reports.conclude(arguments.ends());
+    if matches!(result, Err(Failure::NothingToDo)) {
+        tell_pause(&client, &arguments.queues, session).await;
+    }
+    result
+}
+
+/// Says that an inbox is paused where that is why there was nothing to do.
+async fn tell_pause(client: &Client, queues: &[QueueName], session: &Session) {
+    let Ok(Ok(inbox)) = tokio::time::timeout(LAST_WORDS, client.inbox_state(None)).await else { return };
+    let paused: Vec<_> = inbox.paused_queues.iter().filter(|queue| queues.is_empty() || queues.contains(queue)).collect();
+    if inbox.paused {
+        session.note("the inbox is paused: nothing can be claimed until `doorstep inbox resume`");
+    } else if let Some(first) = paused.first() {
+        let names = paused.iter().skip(1).fold(first.to_string(), |names, queue| format!("{names}, {queue}"));
+        session.note(&format!("of the inbox these queues are paused: {names}"));
+    }
 }
 
 /// What happens with each item.
@@ -138,6 +166,7 @@ struct Work {
     /// Why no command can be run.
     broken: Mutex<Option<Failure>>,
     running: AtomicUsize,
+    notes: Notes,
 }
 
 impl Work {
@@ -159,6 +188,11 @@ impl Work {
             Ended::Stopped(Cause::DeadlineNear) => failed("was stopped shortly before the attempt's deadline"),
             Ended::Stopped(Cause::Timeout(timeout)) => failed(&format!("was stopped after {}", duration::tell(timeout))),
             Ended::Stopped(Cause::Stopping) => later(None),
+            // A lack of processes, descriptors or memory passes: the item is tried again later, which counts no attempt.
+            Ended::Broken(error) if is_transient(&error) => {
+                self.notes.note(&format!("a command cannot be run at the moment: {error}; its item is tried again later"));
+                later(Some(self.snooze))
+            }
             // The item cannot help it: it is given back, and no more are taken.
             Ended::Broken(error) => {
                 let program = self.runner.words.first().map(|word| word.to_string_lossy().into_owned()).unwrap_or_default();
@@ -169,6 +203,21 @@ impl Work {
             }
         }
     }
+}
+
+/// Whether a command that could not be run may be able to run soon.
+fn is_transient(error: &io::Error) -> bool {
+    #[cfg(unix)]
+    {
+        use rustix::io::Errno;
+
+        // That the program is being written (ETXTBSY) passes, too.
+        const PASSING: [Errno; 6] = [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::TXTBSY, Errno::INTR];
+        if error.raw_os_error().is_some_and(|code| PASSING.iter().any(|errno| errno.raw_os_error() == code)) {
+            return true;
+        }
+    }
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted | io::ErrorKind::OutOfMemory)
 }
 
 /// What follows when this command is asked to stop.
@@ -205,5 +254,23 @@ impl Halting<'_> {
         tokio::time::sleep(self.arguments.grace + LAST_CALLS).await;
         self.stop.abort.cancel();
         std::future::pending::<()>().await;
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use rustix::io::Errno;
+
+    use super::is_transient;
+
+    #[test]
+    fn what_is_lacking_at_the_moment_is_no_reason_to_end_and_what_is_not_there_is() {
+        let error = |errno: Errno| std::io::Error::from_raw_os_error(errno.raw_os_error());
+        for passes in [Errno::AGAIN, Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::TXTBSY] {
+            assert!(is_transient(&error(passes)), "{passes}");
+        }
+        for stays in [Errno::NOENT, Errno::ACCESS, Errno::NOEXEC, Errno::TOOBIG] {
+            assert!(!is_transient(&error(stays)), "{stays}");
+        }
     }
 }

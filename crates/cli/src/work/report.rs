@@ -40,12 +40,13 @@ pub(super) struct Reports<'a> {
     done: usize,
     undone: usize,
     waiting_told: bool,
+    unkept_told: bool,
     failure: Option<Failure>,
 }
 
 impl<'a> Reports<'a> {
     pub(super) fn new(session: &'a Session, drain: CancellationToken) -> Self {
-        Self { session, drain, begun: HashMap::new(), done: 0, undone: 0, waiting_told: false, failure: None }
+        Self { session, drain, begun: HashMap::new(), done: 0, undone: 0, waiting_told: false, unkept_told: false, failure: None }
     }
 
     /// Takes what the worker tells.
@@ -57,8 +58,13 @@ impl<'a> Reports<'a> {
                 self.waiting_told = true;
                 self.session.note(&format!("nothing can be claimed: {cause}; trying again"));
             }
-            WorkerNews::Connected if self.waiting_told => {
-                self.waiting_told = false;
+            WorkerNews::Unkept { cause } if !self.unkept_told => {
+                self.unkept_told = true;
+                let text = format!("leases cannot be extended: {cause}; trying again, and what runs is stopped before its lease ends");
+                self.session.note(&text);
+            }
+            WorkerNews::Connected if self.waiting_told || self.unkept_told => {
+                (self.waiting_told, self.unkept_told) = (false, false);
                 self.session.note("connected again");
             }
             _ => {}

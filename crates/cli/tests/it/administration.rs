@@ -190,7 +190,7 @@ async fn a_refusal_is_a_sentence_with_code_and_request_on_standard_error() {
     http.request().await.problem(404, json!({"code": "not_found", "detail": "no such consumer"})).await;
     let ended = running.ended().await;
     assert_eq!((ended.code, ended.out.text()), (1, String::new()));
-    assert_eq!(ended.err.text(), "doorstep: no such consumer [not_found, request r-1]\n");
+    assert_eq!(ended.err.text(), "doorstep: consumer work: no such consumer [not_found, request r-1]\n");
 }
 
 #[tokio::test]
@@ -209,4 +209,43 @@ async fn a_channel_can_be_created_with_its_space() {
     assert_eq!(request.line, "POST /v1/spaces/support/channels");
     request.answer(json!({"channel": "support/general", "space": "support", "id": "general", "created_at": AT})).await;
     assert_eq!(running.ended().await.code, 0);
+}
+
+#[tokio::test]
+async fn a_refusal_names_what_was_asked_for() {
+    for (arguments, status, code, named) in [
+        (vec!["principal", "show", "bob"], 404, "not_found", "principal bob: "),
+        (vec!["principal", "create", "agent", "bob"], 409, "already_exists", "principal bob: "),
+        (vec!["channel", "create", "support/general"], 409, "already_exists", "channel support/general: "),
+        (vec!["consumer", "show", "nightly"], 404, "not_found", "consumer nightly: "),
+        (vec!["inbox", "pause", "alpha"], 404, "not_found", "agent alpha: "),
+        (vec!["principal", "show", "bob"], 403, "forbidden", ""),
+    ] {
+        let mut http = Http::bind().await;
+        let running = start(http.address, &arguments, std::io::empty());
+        http.request().await.problem(status, json!({"code": code, "detail": "it is so"})).await;
+        let ended = running.ended().await;
+        assert_eq!(ended.code, 1, "{arguments:?}");
+        assert!(ended.err.text().starts_with(&format!("doorstep: {named}it is so [{code}")), "{arguments:?}: {}", ended.err.text());
+    }
+}
+
+#[tokio::test]
+async fn a_missing_right_is_named() {
+    let scope = json!({"code": "forbidden", "reason": "scope_missing"});
+    let permission = json!({"code": "forbidden", "reason": "permission_missing"});
+    for (arguments, problem, named) in [
+        (vec!["publish", "--type", "a.b"], &permission, "`post` on the channel, or on `*`"),
+        (vec!["publish", "--type", "a.b"], &scope, "the scope publish"),
+        (vec!["inbox", "ls"], &scope, "the scope inbox.poll"),
+        (vec!["inbox", "claim"], &scope, "the scope inbox.claim"),
+        (vec!["tenant", "ls"], &scope, "the scope instance"),
+    ] {
+        let mut http = Http::bind().await;
+        let running = start(http.address, &arguments, std::io::empty());
+        http.request().await.problem(403, problem.clone()).await;
+        let ended = running.ended().await;
+        assert_eq!(ended.code, 1, "{arguments:?}");
+        assert!(ended.err.text().contains(named), "{arguments:?}: {}", ended.err.text());
+    }
 }

@@ -179,7 +179,7 @@ async fn a_refused_token_ends_with_the_problem() {
     let running = follow(&http, &[]);
     http.request().await.problem(401, json!({"code": "unauthenticated", "detail": "the token has expired"})).await;
     let ended = running.ended().await;
-    assert_eq!(ended.code, 1);
+    assert_eq!(ended.code, 4);
     let text = ended.err.text();
     assert!(text.contains("the token has expired [unauthenticated, request r-1]") && text.contains("check the token"), "{text}");
 }

@@ -63,6 +63,9 @@ fn values_are_judged_when_they_are_given() {
         "publish f --type a",
         "publish --batch 0",
         "publish --retry-for soon",
+        "publish --type a --max-attempts 3",
+        "publish --type a --recipient b --max-attempts 0",
+        "inbox policy alpha --max-in-flight 0",
         "follow --consumer Work",
         "follow --on-failure retry",
         "follow --limit 0",
@@ -83,6 +86,18 @@ fn values_are_judged_when_they_are_given() {
         let arguments = std::iter::once("doorstep").chain(line.split(' '));
         assert!(Line::try_parse_from(arguments).is_err(), "{line}");
     }
+}
+
+#[test]
+fn a_ceiling_of_nothing_names_what_is_meant_instead() {
+    let error = Line::try_parse_from(["doorstep", "inbox", "policy", "alpha", "--max-in-flight", "0"]).unwrap_err().to_string();
+    assert!(error.contains("inbox pause") && !error.contains("non-zero"), "{error}");
+}
+
+#[test]
+fn the_default_address_is_in_the_help() {
+    let help = Line::command().render_long_help().to_string();
+    assert!(help.contains("http://127.0.0.1:7420"), "{help}");
 }
 
 #[test]

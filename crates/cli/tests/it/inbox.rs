@@ -62,7 +62,6 @@ async fn every_command_makes_the_call_it_stands_for_and_speaks_json() {
             Value::Null,
             item("acked"),
         ),
-        (vec!["inbox", "status"], "GET /v1/inbox".to_owned(), Value::Null, whole.clone()),
         (vec!["inbox", "policy", "alpha"], "GET /v1/agents/alpha/inbox-policy".to_owned(), Value::Null, policy.clone()),
         (
             vec!["inbox", "policy", "alpha", "--max-in-flight", "4"],
@@ -198,10 +197,53 @@ async fn a_lease_that_is_lost_fails_the_acknowledgement() {
 }
 
 #[tokio::test]
-async fn nothing_is_discarded_without_saying_what() {
-    let ended = alone(&["inbox", "discard", "alpha"], "").await;
-    assert_eq!(ended.code, 2);
-    assert!(ended.err.text().contains("--all"), "{}", ended.err.text());
+async fn nothing_is_discarded_or_redriven_without_saying_what() {
+    for line in [["inbox", "discard", "alpha", "--dry-run"], ["inbox", "redrive", "alpha", "--dry-run"]] {
+        let ended = alone(&line, "").await;
+        assert_eq!(ended.code, 2);
+        assert!(ended.err.text().contains("--all"), "{}", ended.err.text());
+    }
+    let body = json!({"recipient_id": "alpha", "filter": {"states": ["dead_letter"]}});
+    let answer = json!({"matched": 2, "changed": 2, "more_available": false, "dry_run": false});
+    assert_eq!(call(&["inbox", "redrive", "alpha", "--all"], "POST /v1/inbox/redrive", &body, answer).await.code, 0);
+}
+
+#[tokio::test]
+async fn the_status_counts_what_has_come_to_a_stop_and_shows_the_policy() {
+    for (json, more) in [(false, true), (true, false)] {
+        let mut http = Http::bind().await;
+        let arguments = ["inbox", "status", "--agent", "alpha", "--json"];
+        let running = start(http.address, if json { &arguments } else { &arguments[..4] }, std::io::empty());
+        http.expect("GET /v1/inbox?recipient_id=alpha").await.answer(inbox_state()).await;
+        let mut page = json!({"items": [item("dead_letter"), item("dead_letter")]});
+        if more {
+            page["next_cursor"] = json!("c");
+        }
+        http.expect("GET /v1/inbox/items?limit=100&recipient_id=alpha&state=dead_letter").await.answer(page).await;
+        let refused = http.expect("GET /v1/inbox/items?limit=100&recipient_id=alpha&state=quarantined").await;
+        refused.problem(403, json!({"code": "forbidden"})).await;
+        let ended = running.ended().await;
+        let text = ended.out.text();
+        assert_eq!(ended.code, 0, "{}", ended.err.text());
+        if json {
+            assert_eq!(ended.out.values()[0]["dead_letter"], json!({"count": 2, "more": false}));
+            assert_eq!(ended.out.values()[0]["backlog"]["available"], 3);
+        } else {
+            let line = |name: &str| text.lines().find(|line| line.starts_with(name)).map(|line| line.replace(name, "").trim().to_owned());
+            assert_eq!(line("dead_letter").as_deref(), Some("2+"), "{text}");
+            assert_eq!((line("quarantined"), line("most at once").as_deref()), (None, Some("unlimited")), "{text}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_has_no_inbox_is_told_to_name_the_agent() {
+    let mut http = Http::bind().await;
+    let running = start(http.address, &["inbox", "ls"], std::io::empty());
+    http.request().await.problem(403, json!({"code": "forbidden", "reason": "subject_kind_not_allowed"})).await;
+    let ended = running.ended().await;
+    assert_eq!(ended.code, 1);
+    assert!(ended.err.text().contains("--agent"), "{}", ended.err.text());
 }
 
 #[tokio::test]

@@ -7,6 +7,7 @@ mod follow;
 mod help;
 mod http;
 mod inbox;
+mod listen;
 mod publish;
 mod support;
 mod work;

@@ -241,6 +241,12 @@ async fn an_event_can_be_given_by_flags() {
         "room=7",
         "--payload-ref",
         "message=9",
+        "--kind",
+        "answer",
+        "--source",
+        "mail",
+        "--max-attempts",
+        "3",
     ];
     let running = start(http.address, &arguments, std::io::empty());
     let request = http.request().await;
@@ -248,7 +254,7 @@ async fn an_event_can_be_given_by_flags() {
         "type": "message.created", "channel": "support/general", "audience": ["a", "b"],
         "recipients": [{"kind": "agent", "id": "c", "queue": "urgent"}], "payload": {"text": 1.0}, "deduplication_key": "k",
         "priority": "high", "available_at": "2030-01-02T03:04:05.000Z", "summary": "Hello", "correlation": {"room": "7"},
-        "payload_ref": {"kind": "message", "id": "9"}
+        "payload_ref": {"kind": "message", "id": "9"}, "kind": "answer", "source": "mail", "max_attempts": 3
     });
     assert_eq!(request.body["events"], json!([expected]));
     request.answer(json!({"events": [{"id": id(1), "deduplicated": false, "scheduled": true}], "head_seq": 0})).await;

@@ -135,9 +135,69 @@ async fn exit_code_75_gives_the_item_back_for_later_and_counts_no_attempt() {
 
 #[tokio::test]
 async fn with_nothing_to_do_once_ends_silently_with_a_code_of_its_own() {
-    let (_http, running) = begun(&["--once"], "exit 0", &[]).await;
+    let (mut http, running) = begun(&["--once"], "exit 0", &[]).await;
+    http.expect("GET /v1/inbox").await.answer(inbox(false, &[])).await;
     let ended = running.ended().await;
     assert_eq!((ended.code, ended.out.text(), ended.err.text()), (3, String::new(), String::new()));
+}
+
+/// An inbox as a whole.
+fn inbox(paused: bool, paused_queues: &[&str]) -> Value {
+    json!({
+        "recipient": {"tenant_id": "default", "recipient_kind": "agent", "recipient_id": "alpha"}, "head_seq": 7, "sync_epoch": crate::support::EPOCH,
+        "paused": paused, "paused_queues": paused_queues, "presence": {"state": "in"}, "policy": {},
+        "backlog": {"available": 3, "claimed": 0, "resting": 0}
+    })
+}
+
+#[tokio::test]
+async fn that_nothing_can_be_claimed_because_of_a_pause_is_said() {
+    for (state, queues, said) in [
+        (inbox(true, &[]), vec![], "the inbox is paused"),
+        (inbox(false, &["mail", "builds"]), vec!["--queue", "mail"], "these queues are paused: mail"),
+        (inbox(false, &["builds"]), vec!["--queue", "mail"], ""),
+    ] {
+        let arguments: Vec<_> = ["--once"].into_iter().chain(queues).collect();
+        let (mut http, running) = begun(&arguments, "exit 0", &[]).await;
+        http.expect("GET /v1/inbox").await.answer(state).await;
+        let ended = running.ended().await;
+        assert_eq!(ended.code, 3);
+        assert!(ended.err.text().contains(said) && ended.err.text().is_empty() == said.is_empty(), "{}", ended.err.text());
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_is_not_accepted_has_an_exit_code_of_its_own() {
+    let mut http = Http::bind().await;
+    let running = work(&http, &[], "exit 0");
+    http.expect("/subscribe").await.problem(401, json!({"code": "unauthenticated", "detail": "it was revoked"})).await;
+    let ended = running.ended().await;
+    assert_eq!(ended.code, 4);
+    assert!(ended.err.text().contains("it was revoked") && ended.err.text().contains("--token-file"), "{}", ended.err.text());
+}
+
+#[tokio::test]
+async fn a_busy_worker_says_that_its_token_is_revoked_and_stops_its_command_before_the_lease_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let script = format!("trap 'echo tidied > {0}/end; exit 1' TERM; while :; do sleep 0.01; done", directory.path().display());
+    let (mut http, running) = begun(&["--grace", "30s"], &script, &[claim(1, 3_000)]).await;
+    let begun = std::time::Instant::now();
+    let revoked = json!({"code": "unauthenticated", "detail": "it was revoked"});
+    let refusing = async {
+        loop {
+            http.request().await.problem(401, revoked.clone()).await;
+        }
+    };
+    let ended = tokio::select! {
+        ended = running.ended() => ended,
+        () = refusing => unreachable!(),
+    };
+    assert_eq!(ended.code, 4);
+    let told = ended.err.text();
+    assert_eq!(told.matches("leases cannot be extended: it was revoked").count(), 1, "{told}");
+    assert!(ended.out.text().starts_with("lost"), "{}", ended.out.text());
+    assert_eq!(appears(&directory.path().join("end")).await, "tidied\n");
+    assert!(begun.elapsed() < std::time::Duration::from_millis(2_900), "after two thirds of the lease: {:?}", begun.elapsed());
 }
 
 #[tokio::test]

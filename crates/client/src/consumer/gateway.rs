@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{Seq, SessionId, SyncEpoch};
-use protocol::{ClientFrame, ConsumerAck, Hello, Identify, PROTOCOL, Ready, Resume, Resumed, ResyncReason, ServerFrame};
+use protocol::{ClientFrame, CloseCode, ConsumerAck, Hello, Identify, PROTOCOL, Ready, Resume, Resumed, ResyncReason, ServerFrame};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 
@@ -162,6 +162,9 @@ impl Engine {
                 }
             }
             _ => self.unreadable = 0,
+        }
+        if matches!(end, End::Closed(Some(number)) if number == CloseCode::Unauthenticated.number()) && self.transport.renews_token() {
+            return Next::Again { pause: Duration::ZERO, resume: false, cause: "the token has been replaced".to_owned() };
         }
         judge(end, begun, &mut self.backoff, &self.options)
     }

@@ -76,6 +76,8 @@ pub(super) struct Claims<'a> {
     claim: Option<Keyed>,
     call: Option<Call>,
     called_at: Instant,
+    /// Whether nothing was worked on when the call began.
+    idle: bool,
     not_before: Instant,
     idle_since: Instant,
     /// Whether a claim since then has found nothing.
@@ -83,6 +85,8 @@ pub(super) struct Claims<'a> {
     found: bool,
     /// Since when calls fail.
     failing_since: Option<Instant>,
+    /// Whether the refusal of a claim that had waited is being looked into.
+    doubting: bool,
 }
 
 impl<'a> Claims<'a> {
@@ -96,11 +100,13 @@ impl<'a> Claims<'a> {
             claim: None,
             call: None,
             called_at: now,
+            idle: true,
             not_before: now,
             idle_since: now,
             looked: false,
             found: false,
             failing_since: None,
+            doubting: false,
         }
     }
 
@@ -119,13 +125,20 @@ impl<'a> Claims<'a> {
 
     /// How long nothing may still be there; `None` for ever.
     fn patience_left(&self) -> Option<Duration> {
-        let patience = self.options.idle_timeout.or(self.options.once.then_some(Duration::ZERO));
-        patience.map(|patience| patience.saturating_sub(self.idle_since.elapsed()))
+        self.patience().map(|patience| patience.saturating_sub(self.idle_since.elapsed()))
+    }
+
+    fn patience(&self) -> Option<Duration> {
+        self.options.idle_timeout.or(self.options.once.then_some(Duration::ZERO))
     }
 
     /// Something was worked on until now.
     pub(super) fn was_busy(&mut self) {
         (self.idle_since, self.looked) = (Instant::now(), false);
+        // Who is to end when nothing is left looks at once, unless calls fail.
+        if self.patience().is_some() && self.failing_since.is_none() {
+            self.not_before = self.idle_since;
+        }
     }
 
     /// Begins a claim of at most `free` items, or repeats the one whose answer is uncertain, once its pause is over.
@@ -133,16 +146,16 @@ impl<'a> Claims<'a> {
         if self.call.is_some() || self.not_before > Instant::now() {
             return;
         }
-        self.called_at = Instant::now();
+        (self.called_at, self.idle) = (Instant::now(), idle);
         if self.session == Session::Wanted {
             self.call = Some(Call::Subscribe(self.subscribe()));
             return;
         }
-        let wait = match self.patience_left() {
-            None => self.options.wait,
-            Some(left) if idle => left.min(self.options.wait),
-            // Once nothing is worked on any more, the end is near.
-            Some(_) => BUSY_WAIT.min(self.options.wait),
+        let wait = match (self.patience_left(), self.patience()) {
+            (Some(left), _) if idle => left.min(self.options.wait),
+            // Once nothing is worked on any more, the end is near, and is not to be held up.
+            (Some(_), Some(patience)) => patience.min(BUSY_WAIT).min(self.options.wait),
+            _ => self.options.wait,
         };
         let claim = match self.claim.take() {
             Some(claim) => claim,
@@ -188,6 +201,7 @@ impl<'a> Claims<'a> {
                 self.call = None;
                 match answer {
                     Ok(answer) => self.answered(answer),
+                    Err(error) if self.is_doubtful(&error) => Claimed::Nothing,
                     Err(error) => self.failed(error),
                 }
             }
@@ -213,6 +227,17 @@ impl<'a> Claims<'a> {
         Claimed::Nothing
     }
 
+    /// Whether a refusal may hide another: when a right ends while a claim waits, the server says only that it has ended. The next claim is told
+    /// why, for example that the token was revoked.
+    fn is_doubtful(&mut self, error: &ClientError) -> bool {
+        let waited = self.called_at.elapsed() >= EMPTY_PAUSE;
+        let doubtful = error.code() == Some(ProblemCode::Forbidden) && waited && !self.doubting;
+        if doubtful {
+            (self.doubting, self.claim) = (true, None);
+        }
+        doubtful
+    }
+
     fn failed(&mut self, error: ClientError) -> Claimed {
         let forgotten = error.code() == Some(ProblemCode::NotFound) && matches!(self.session, Session::Open(_));
         if forgotten {
@@ -233,12 +258,13 @@ impl<'a> Claims<'a> {
     fn answered(&mut self, answer: ClaimNextResponse) -> Claimed {
         let now = Instant::now();
         self.backoff.reset();
-        self.claim = None;
+        (self.claim, self.doubting) = (None, false);
         if answer.claims.is_empty() {
             self.looked = true;
             if now.duration_since(self.called_at) < EMPTY_PAUSE {
                 let pause = EMPTY_PAUSE + jitter(EMPTY_PAUSE);
-                self.not_before = now + self.patience_left().map_or(pause, |left| left.clamp(SHORTEST_PAUSE, pause));
+                let patience = self.patience_left().filter(|_| self.idle);
+                self.not_before = now + patience.map_or(pause, |left| left.clamp(SHORTEST_PAUSE, pause));
             }
         } else {
             self.found = true;

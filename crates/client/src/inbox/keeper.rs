@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use domain::{BoxFuture, EventId};
 use protocol::Secret;
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::lease::{Beat, Key, LeaseLoss, LeaseTime, Leases, Signs};
+use super::lease::{Beat, Key, LeaseLoss, LeaseTime, Leases, Notices, Signs};
 use super::sleep::SleepWatch;
 use crate::{Backoff, BackoffOptions, Client, ClientError, told};
 
@@ -30,6 +30,9 @@ pub struct LeaseKeeperOptions {
     pub extend_by: Option<Duration>,
     /// How long before its attempt's deadline a worker is told; never more than a tenth of the attempt.
     pub deadline_notice: Duration,
+    /// How long before a lease's end its worker is told of the loss when no heartbeat extends it, so that it has stopped when another begins;
+    /// never more than a third of the lease.
+    pub lapse_notice: Duration,
     /// Pauses between heartbeats that failed. They go on until the lease's own end.
     pub backoff: BackoffOptions,
     /// The most leases of one heartbeat.
@@ -39,7 +42,7 @@ pub struct LeaseKeeperOptions {
 impl Default for LeaseKeeperOptions {
     fn default() -> Self {
         let backoff = BackoffOptions { cap: Duration::from_secs(3), ..BackoffOptions::default() };
-        Self { extend_by: None, deadline_notice: Duration::from_secs(15), backoff, batch: 100 }
+        Self { extend_by: None, deadline_notice: Duration::from_secs(15), lapse_notice: Duration::ZERO, backoff, batch: 100 }
     }
 }
 
@@ -66,7 +69,7 @@ impl Heart for ClientHeart {
 #[derive(Debug)]
 pub struct LeaseKeeper {
     shared: Arc<Shared>,
-    notice: Duration,
+    notices: Notices,
     stop: CancellationToken,
     // Owns the task, which ends with `stop`.
     _tracker: TaskTracker,
@@ -84,6 +87,8 @@ pub struct KeptLease {
 struct Shared {
     leases: Mutex<Leases>,
     changed: Notify,
+    /// Why heartbeats fail at the moment.
+    trouble: watch::Sender<Option<String>>,
 }
 
 impl LeaseKeeper {
@@ -98,15 +103,21 @@ impl LeaseKeeper {
         let stopped = stop.clone();
         tracker.spawn(async move { stopped.run_until_cancelled(keeping.run()).await });
         tracker.close();
-        Self { shared, notice: options.deadline_notice, stop, _tracker: tracker }
+        let notices = Notices { deadline: options.deadline_notice, lapse: options.lapse_notice };
+        Self { shared, notices, stop, _tracker: tracker }
     }
 
     /// Keeps a lease that was granted at `at` for `time`. The worker watches the tokens of what is returned, and drops it when the server has
     /// answered what became of the work.
     pub fn keep(&self, event: EventId, token: Secret, at: Instant, time: LeaseTime) -> KeptLease {
-        let (key, signs) = self.shared.leases().keep(event, token, at, time, self.notice);
+        let (key, signs) = self.shared.leases().keep(event, token, at, time, self.notices);
         self.shared.changed.notify_one();
         KeptLease { key, signs, shared: Arc::clone(&self.shared) }
+    }
+
+    /// Why heartbeats fail at the moment; `None` while they do not.
+    pub(super) fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.shared.trouble.subscribe()
     }
 }
 
@@ -188,12 +199,15 @@ impl<H: Heart> Keeping<H> {
                     (Some(done), Ok(beats)) => {
                         backoff.reset();
                         not_before = Instant::now() + PAUSE;
+                        self.shared.trouble.send_if_modified(|trouble| trouble.take().is_some());
                         self.book(&done, &beats);
                     }
                     (_, Err(error)) => {
                         let pause = backoff.next_pause().max(error.retry_after().unwrap_or_default()).max(PAUSE);
                         not_before = Instant::now() + pause;
-                        tracing::debug!(cause = told(&error), pause.ms = pause.as_millis() as u64, "a heartbeat failed and is tried again");
+                        let cause = told(&error);
+                        tracing::debug!(cause, pause.ms = pause.as_millis() as u64, "a heartbeat failed and is tried again");
+                        self.shared.trouble.send_replace(Some(cause));
                     }
                     (None, Ok(_)) => {}
                 },

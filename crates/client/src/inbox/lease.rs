@@ -23,7 +23,7 @@ pub(super) type Key = u64;
 pub enum LeaseLoss {
     /// The server says that the lease is not held any more: it lapsed, or an operator took the item away.
     Taken,
-    /// No heartbeat reached the server until the lease's own end.
+    /// No heartbeat reached the server in time: the lease ends, or is about to (`LeaseKeeperOptions::lapse_notice`).
     Lapsed,
     /// The attempt's deadline has passed, beyond which no heartbeat extends a lease.
     DeadlinePassed,
@@ -33,7 +33,7 @@ impl std::fmt::Display for LeaseLoss {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::Taken => "the lease is not held any more",
-            Self::Lapsed => "no heartbeat reached the server before the lease's end",
+            Self::Lapsed => "no heartbeat reached the server in time",
             Self::DeadlinePassed => "the attempt's deadline has passed",
         })
     }
@@ -46,6 +46,15 @@ pub struct LeaseTime {
     pub lasts: Duration,
     /// Until nothing extends it any more.
     pub attempt_ends_in: Duration,
+}
+
+/// How early a worker is told of what ends.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Notices {
+    /// Of the attempt's deadline.
+    pub(super) deadline: Duration,
+    /// Of a lease that no heartbeat extends.
+    pub(super) lapse: Duration,
 }
 
 /// What a heartbeat was answered.
@@ -80,6 +89,8 @@ struct Kept {
     /// When it was last known to be held.
     held_at: Instant,
     ends_at: Instant,
+    /// How long before its end it counts as lost.
+    spare: Duration,
     deadline: Instant,
     notice_at: Instant,
     /// The time between heartbeats while they still extend it.
@@ -104,6 +115,11 @@ impl Kept {
         self.ends_at + NEAR >= self.deadline
     }
 
+    /// When its worker has to know that it ends. An end that comes with the deadline is told of by the notice.
+    fn lost_at(&self) -> Instant {
+        if self.is_final() { self.ends_at } else { self.ends_at - self.spare.min((self.ends_at - self.held_at) / 3) }
+    }
+
     fn due_at(&self) -> Instant {
         self.held_at + self.interval
     }
@@ -118,14 +134,15 @@ pub(super) struct Leases {
 
 impl Leases {
     /// Begins to keep a lease that was granted at `at`.
-    pub(super) fn keep(&mut self, event: EventId, token: Secret, at: Instant, time: LeaseTime, notice: Duration) -> (Key, Signs) {
+    pub(super) fn keep(&mut self, event: EventId, token: Secret, at: Instant, time: LeaseTime, notices: Notices) -> (Key, Signs) {
         self.last += 1;
         let deadline = at + time.attempt_ends_in;
         // A tenth of the attempt at most, so that a short one is not over before it has begun.
-        let notice_at = deadline - notice.min(time.attempt_ends_in / 10);
+        let notice_at = deadline - notices.deadline.min(time.attempt_ends_in / 10);
         let signs = Signs::default();
         let interval = (time.lasts / 3).max(SHORTEST_INTERVAL);
-        let kept = Kept { event, token, held_at: at, ends_at: at + time.lasts, deadline, notice_at, interval, signs: signs.clone() };
+        let (ends_at, spare) = (at + time.lasts, notices.lapse);
+        let kept = Kept { event, token, held_at: at, ends_at, spare, deadline, notice_at, interval, signs: signs.clone() };
         self.kept.insert(self.last, kept);
         (self.last, signs)
     }
@@ -144,10 +161,10 @@ impl Leases {
             if kept.notice_at <= now {
                 kept.signs.deadline_near.cancel();
             }
-            if kept.ends_at > now {
+            if kept.lost_at() > now {
                 return true;
             }
-            kept.signs.lose(if kept.deadline <= now + NEAR { LeaseLoss::DeadlinePassed } else { LeaseLoss::Lapsed });
+            kept.signs.lose(if kept.is_final() { LeaseLoss::DeadlinePassed } else { LeaseLoss::Lapsed });
             false
         });
     }
@@ -165,7 +182,7 @@ impl Leases {
     /// When time next changes something that a worker has to know.
     pub(super) fn change_at(&self) -> Option<Instant> {
         let noticed = |kept: &Kept| kept.signs.deadline_near.is_cancelled();
-        self.kept.values().map(|kept| if noticed(kept) { kept.ends_at } else { kept.ends_at.min(kept.notice_at) }).min()
+        self.kept.values().map(|kept| if noticed(kept) { kept.lost_at() } else { kept.lost_at().min(kept.notice_at) }).min()
     }
 
     /// The leases of the next heartbeat: the most urgent ones, at most `most`.
@@ -199,9 +216,9 @@ mod tests {
     use protocol::Secret;
     use tokio::time::Instant;
 
-    use super::{Beat, LeaseLoss, LeaseTime, Leases};
+    use super::{Beat, LeaseLoss, LeaseTime, Leases, Notices};
 
-    const NOTICE: Duration = Duration::from_secs(10);
+    const NOTICES: Notices = Notices { deadline: Duration::from_secs(10), lapse: Duration::ZERO };
 
     fn time(lasts: u64, attempt: u64) -> LeaseTime {
         LeaseTime { lasts: Duration::from_secs(lasts), attempt_ends_in: Duration::from_secs(attempt) }
@@ -212,7 +229,7 @@ mod tests {
     }
 
     fn kept(leases: &mut Leases, at: Instant, time: LeaseTime) -> (super::Key, super::Signs) {
-        leases.keep(event(), Secret::new("lease".to_owned()), at, time, NOTICE)
+        leases.keep(event(), Secret::new("lease".to_owned()), at, time, NOTICES)
     }
 
     #[test]
@@ -234,6 +251,18 @@ mod tests {
         leases.pass(start + Duration::from_mins(1));
         assert!(signs.lost.is_cancelled() && leases.is_empty());
         assert_eq!(signs.loss.get(), Some(&LeaseLoss::Lapsed));
+    }
+
+    #[test]
+    fn a_lease_that_nobody_extends_is_told_of_before_its_end_but_not_before_heartbeats_had_their_chance() {
+        let start = Instant::now();
+        for (lapse, expected) in [(10, 50), (60, 40)] {
+            let (mut leases, notices) = (Leases::default(), Notices { lapse: Duration::from_secs(lapse), ..NOTICES });
+            let (_, signs) = leases.keep(event(), Secret::new("lease".to_owned()), start, time(60, 3_600), notices);
+            assert_eq!(leases.change_at(), Some(start + Duration::from_secs(expected)));
+            leases.pass(start + Duration::from_secs(expected));
+            assert_eq!(signs.loss.get(), Some(&LeaseLoss::Lapsed));
+        }
     }
 
     #[test]

@@ -5,6 +5,7 @@ use std::time::Duration;
 use domain::EventId;
 use protocol::{AckItem, AckResult, ItemClaim, ItemOutcome, Label, ProblemCode, ReleaseRequest, Secret};
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 
 use super::worker::{Assignment, WorkerOptions, WorkerStop};
 use crate::rest::seconds;
@@ -79,7 +80,7 @@ pub enum Settled {
     Untold(ClientError),
 }
 
-/// Tells the verdict.
+/// Tells the verdict, for as long as the lease's worker is patient (`WorkerOptions::retry_for`).
 pub(super) async fn settle(
     client: &Client,
     options: &WorkerOptions,
@@ -88,6 +89,7 @@ pub(super) async fn settle(
     stop: &WorkerStop,
 ) -> Settled {
     let mut backoff = Backoff::new(options.backoff);
+    let mut failing_since = None;
     loop {
         let error = match tell(client, assignment, &verdict).await {
             Ok(true) => return Settled::Told(verdict),
@@ -100,8 +102,13 @@ pub(super) async fn settle(
             Err(error) if error.retry() == Retry::Never => return Settled::Untold(error),
             Err(error) => error,
         };
+        let failing_for = failing_since.get_or_insert_with(Instant::now).elapsed();
+        let left = options.retry_for.map(|most| most.saturating_sub(failing_for));
+        if left == Some(Duration::ZERO) {
+            return Settled::Untold(error);
+        }
         // A repeat of what was told before is answered with success, so an answer that was lost does no harm.
-        let pause = backoff.next_pause().max(error.retry_after().unwrap_or_default());
+        let pause = backoff.next_pause().max(error.retry_after().unwrap_or_default()).min(left.unwrap_or(Duration::MAX));
         if stop.abort.run_until_cancelled(tokio::time::sleep(pause)).await.is_none() {
             return Settled::Untold(error);
         }

@@ -38,7 +38,7 @@ pub struct WorkerOptions {
     pub device: Option<Label>,
     /// Pauses between attempts while the server cannot be reached.
     pub backoff: BackoffOptions,
-    /// Give up when claims have failed for this long. A worker that is to stay tries for ever.
+    /// Give up when claims have failed for this long, and telling a verdict likewise. A worker that is to stay tries for ever.
     pub retry_for: Option<Duration>,
     /// How leases are kept.
     pub keeper: LeaseKeeperOptions,
@@ -86,6 +86,11 @@ pub enum WorkerNews<'a> {
         /// Why, for people.
         cause: String,
     },
+    /// A heartbeat failed; it is tried again until the leases end. What is worked on is stopped then.
+    Unkept {
+        /// Why, for people.
+        cause: String,
+    },
     /// Calls succeed again.
     Connected,
 }
@@ -125,6 +130,7 @@ impl InboxWorker {
     ) -> Result<(), ClientError> {
         let extend_by = self.options.keeper.extend_by.or(self.options.lease);
         let keeper = LeaseKeeper::new(self.client.clone(), LeaseKeeperOptions { extend_by, ..self.options.keeper });
+        let mut trouble = keeper.trouble();
         let mut claims = Claims::new(&self.client, &self.options);
         let mut running = FuturesUnordered::new();
         let mut ready: VecDeque<Assignment> = VecDeque::new();
@@ -163,6 +169,10 @@ impl InboxWorker {
                     giving_up = claims.give_up();
                 }
                 () = recovered(&mut giving_up) => giving_up = None,
+                Ok(()) = trouble.changed() => news(match trouble.borrow_and_update().clone() {
+                    Some(cause) => WorkerNews::Unkept { cause },
+                    None => WorkerNews::Connected,
+                }),
                 claimed = claims.next() => match claimed {
                     Claimed::Items(answer, at) => {
                         if claims.recovered() {

@@ -5,7 +5,7 @@ use std::time::Duration;
 use doorstep_client::{ConsumerError, ConsumerOptions, Link};
 use protocol::CloseCode;
 use serde_json::json;
-use tokio::io::AsyncWriteExt as _;
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio_tungstenite::tungstenite::Message;
 
 use crate::gateway::{Gateway, LONG, ready, with};
@@ -92,6 +92,23 @@ async fn every_close_that_no_new_connection_changes_is_terminal() {
         assert!(error.is_terminal(), "{code}: {error}");
         assert!(within(consumer.next()).await.is_none(), "{code}");
     }
+}
+
+#[tokio::test]
+async fn a_connection_that_ends_with_its_token_is_made_anew_with_the_one_that_replaced_it() {
+    let gateway = Gateway::bind().await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    let client = client_with(gateway.address, |options| options.token_file = Some(file.path().to_owned()));
+    let _consumer = client.consumer(quick()).connect();
+    let peer = gateway.session(0).await;
+    std::fs::write(file.path(), "dsp_agent_newnewnew").unwrap();
+    peer.close(CloseCode::Unauthenticated.number()).await;
+    let mut stream = gateway.tcp().await;
+    let mut head = Vec::new();
+    while !head.ends_with(b"\r\n\r\n") {
+        head.push(within(stream.read_u8()).await.unwrap());
+    }
+    assert!(String::from_utf8(head).unwrap().contains("Bearer dsp_agent_newnewnew"));
 }
 
 #[tokio::test]

@@ -70,6 +70,7 @@ impl Running {
                         WorkerNews::Claimed(item) => format!("claimed {}", item.event_id),
                         WorkerNews::Settled(item, settled) => format!("settled {} {settled:?}", item.event_id),
                         WorkerNews::Waiting { .. } => "waiting".to_owned(),
+                        WorkerNews::Unkept { cause } => format!("unkept {cause}"),
                         WorkerNews::Connected => "connected".to_owned(),
                         _ => String::new(),
                     });
@@ -321,6 +322,93 @@ async fn a_worker_that_is_to_end_gives_up_on_a_server_that_stays_away() {
         (result, _) = running.ended() => assert_eq!(result.unwrap_err().code(), Some(protocol::ProblemCode::Unavailable)),
         () = answering => {}
     }
+}
+
+#[tokio::test]
+async fn a_verdict_that_no_server_takes_is_given_up_when_patience_ends() {
+    let mut http = Http::bind().await;
+    let options = WorkerOptions { once: true, retry_for: Some(Duration::from_millis(50)), ..quick() };
+    let running = Running::start(&http, options, complete);
+    http.expect("/subscribe").await.answer(subscribed()).await;
+    http.expect("/claim-next").await.answer(claims(&[claim(1, 90_000)])).await;
+    let mut refused = 0;
+    let refusing = async {
+        loop {
+            http.expect("/acknowledge").await.problem(503, json!({"code": "unavailable"})).await;
+            refused += 1;
+        }
+    };
+    let (result, told) = tokio::select! {
+        ended = running.ended() => ended,
+        () = refusing => unreachable!(),
+    };
+    result.unwrap();
+    assert!(refused > 1 && told[1].contains("Untold"), "{refused} {told:?}");
+}
+
+#[tokio::test]
+async fn a_worker_that_is_to_end_when_nothing_is_left_looks_at_once_when_its_last_item_is_done() {
+    let mut http = Http::bind().await;
+    let (go, gone) = tokio::sync::watch::channel(false);
+    let options = WorkerOptions { concurrency: NonZeroUsize::new(2).unwrap(), idle_timeout: Some(Duration::ZERO), ..quick() };
+    let running = Running::start(&http, options, move |_| {
+        let mut gone = gone.clone();
+        async move {
+            let _ = gone.wait_for(|gone| *gone).await;
+            Verdict::Completed(WorkReport::default())
+        }
+    });
+    http.expect("/subscribe").await.answer(subscribed()).await;
+    http.expect("/claim-next").await.answer(claims(&[claim(1, 90_000)])).await;
+    let busy = http.expect("/claim-next").await;
+    assert_eq!(busy.body.get("wait_seconds"), None, "no claim waits, since it would hold up the end");
+    busy.answer(claims(&[])).await;
+    let begun = tokio::time::Instant::now();
+    go.send_replace(true);
+    let ack = http.expect("/acknowledge").await;
+    let answer = acked(&ack);
+    ack.answer(answer).await;
+    http.expect("/claim-next").await.answer(claims(&[])).await;
+    running.ended().await.0.unwrap();
+    assert!(begun.elapsed() < Duration::from_millis(900), "{:?}", begun.elapsed());
+}
+
+#[tokio::test]
+async fn the_refusal_of_a_claim_that_had_waited_is_asked_about_once_more() {
+    let mut http = Http::bind().await;
+    let running = Running::start(&http, quick(), complete);
+    http.expect("/subscribe").await.answer(subscribed()).await;
+    let waiting = http.expect("/claim-next").await;
+    let key = waiting.header("idempotency-key").unwrap().to_owned();
+    tokio::time::sleep(Duration::from_millis(1_050)).await;
+    waiting.problem(403, json!({"code": "forbidden", "reason": "permission_missing"})).await;
+    let again = http.expect("/claim-next").await;
+    assert_ne!(again.header("idempotency-key"), Some(key.as_str()), "the server would repeat its first answer");
+    again.problem(401, json!({"code": "unauthenticated"})).await;
+    assert_eq!(running.ended().await.0.unwrap_err().code(), Some(protocol::ProblemCode::Unauthenticated));
+}
+
+#[tokio::test]
+async fn a_refused_heartbeat_is_told_while_the_work_goes_on() {
+    let mut http = Http::bind().await;
+    let running = Running::start(&http, WorkerOptions { once: true, ..quick() }, |assignment| async move {
+        assignment.lease.lost().cancelled().await;
+        Verdict::Abandoned
+    });
+    http.expect("/subscribe").await.answer(subscribed()).await;
+    http.expect("/claim-next").await.answer(claims(&[claim(1, 600)])).await;
+    let refusing = async {
+        loop {
+            http.expect("/heartbeat").await.problem(401, json!({"code": "unauthenticated", "detail": "it was revoked"})).await;
+        }
+    };
+    let (result, told) = tokio::select! {
+        ended = running.ended() => ended,
+        () = refusing => unreachable!(),
+    };
+    result.unwrap();
+    assert!(told[1].starts_with("unkept it was revoked"), "{told:?}");
+    assert!(told.last().unwrap().ends_with("Lost"), "{told:?}");
 }
 
 #[tokio::test]

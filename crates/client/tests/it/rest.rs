@@ -36,6 +36,33 @@ async fn the_token_goes_in_the_header_and_nowhere_else() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_not_accepted_any_more_is_read_again_from_its_file() {
+    let mut http = Http::bind().await;
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), TOKEN).unwrap();
+    let client = client_with(http.address, |options| options.token_file = Some(file.path().to_owned()));
+    let revoked = json!({"code": "unauthenticated"});
+    let (answer, ()) = tokio::join!(me(&client), async { http.request().await.problem(401, revoked.clone()).await });
+    assert_eq!(answer.unwrap_err().code(), Some(ProblemCode::Unauthenticated), "the file has the same token: nothing is repeated");
+    std::fs::write(file.path(), "dsp_agent_newnewnew\n").unwrap();
+    let (answer, ()) = tokio::join!(me(&client), async {
+        http.request().await.problem(401, revoked.clone()).await;
+        let again = http.request().await;
+        assert_eq!((again.line.as_str(), again.header("authorization")), ("GET /v1/me", Some("Bearer dsp_agent_newnewnew")));
+        again.answer(somebody()).await;
+    });
+    answer.unwrap();
+    std::fs::write(file.path(), "").unwrap();
+    let (answer, ()) = tokio::join!(me(&client), async {
+        let next = http.request().await;
+        assert_eq!(next.header("authorization"), Some("Bearer dsp_agent_newnewnew"));
+        next.problem(401, revoked.clone()).await;
+    });
+    assert!(answer.is_err() && http.is_quiet(), "an empty file changes nothing");
+    assert!(!format!("{client:?}").contains("newnewnew"));
+}
+
+#[tokio::test]
 async fn events_are_published_as_a_batch() {
     let mut http = Http::bind().await;
     let client = client_of(http.address);

@@ -14,8 +14,8 @@ use domain::{
     Seq, StoreError, SyncEpoch, TenantId, Timestamp, Transactions, Unit, Work, WorkFor,
 };
 use inbox::{
-    AckState, AgentSession, Backlog, Bells, ClaimRecord, InboxPage, InboxStore, InboxTotals, InboxTx, InboxView, Item, ItemFilter,
-    LeaseKey, Policy, PollRange, Presence, QueueFilter, Recipient, RecipientNumber, RecipientRow, Tails, TenantTotals,
+    AckState, AgentSession, Backlog, Bells, ClaimRecord, InboxPage, InboxStore, InboxSums, InboxTotals, InboxTx, InboxView, Item, ItemFilter,
+    LeaseKey, Policy, PollRange, Presence, QueueFilter, Recipient, RecipientNumber, RecipientRow, Tails,
 };
 use tokio::time::Instant;
 use uuid::Uuid;
@@ -362,13 +362,13 @@ impl InboxStore for Memory {
     async fn totals(&self, _: usize) -> Result<InboxTotals, StoreError> {
         let state = self.state();
         let count = |wanted: fn(AckState) -> bool| state.items.values().filter(|item| wanted(item.state)).count() as u64;
-        let totals = TenantTotals {
-            tenant: tenant(),
+        let all = InboxSums {
             current: count(AckState::is_current),
             dead_letters: count(|state| state == AckState::DeadLetter),
             quarantined: count(|state| state == AckState::Quarantined),
             oldest: state.items.values().filter(|item| item.state.is_current()).map(|item| item.facts.created_at).min(),
+            head: state.rows.values().map(|row| row.head).max().unwrap_or_default(),
         };
-        Ok(InboxTotals { tenants: vec![totals] })
+        Ok(InboxTotals { all, tenants: vec![(tenant(), all)] })
     }
 }

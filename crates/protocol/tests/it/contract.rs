@@ -2,8 +2,9 @@
 
 use protocol::admin::{AuditDecision, Permission, PrincipalKind, Role, ScheduledState, Scope, TenantState};
 use protocol::{
-    AckResult, AckState, AttemptOutcome, ClaimConcurrency, ClientOp, CloseCode, DeadLetterState, HolderKind, ItemOutcome, Open,
-    PresenceState, Priority, Problem, ProblemCode, Reason, RecipientKind, Reconnect, ResyncReason, ServerOp, Transport, Vocabulary,
+    AckResult, AckState, AttemptOutcome, AttemptResult, AuthMode, ClaimConcurrency, ClientOp, CloseCode, DeadLetterState, DeliveryScope,
+    DisabledCause, HolderKind, HookState, ItemOutcome, Open, PresenceState, Priority, Problem, ProblemCode, Reason, RecipientKind,
+    Reconnect, ResyncReason, RingReason, ServerOp, Transport, Vocabulary,
 };
 
 #[test]
@@ -11,6 +12,7 @@ fn every_problem_code_keeps_its_status() {
     let agreed = [
         ("validation_failed", 400),
         ("recipient_unknown", 400),
+        ("url_refused", 400),
         ("unauthenticated", 401),
         ("forbidden", 403),
         ("not_found", 404),
@@ -33,6 +35,7 @@ fn every_problem_code_keeps_its_status() {
         ("overloaded", 503),
         ("storage_full", 503),
         ("in_doubt", 503),
+        ("secrets_unavailable", 503),
         ("unavailable", 503),
     ];
     let present: Vec<_> = ProblemCode::ALL.iter().map(|code| (code.as_str(), code.status())).collect();
@@ -105,7 +108,7 @@ fn words_of_the_wire_stay_as_agreed() {
         words::<Reason>(),
         "subject_kind_not_allowed scope_missing permission_missing role_missing instance_operator_only tenant_suspended tenant_deleting \
          principal_disabled token_expired token_revoked credential_in_url last_owner not_empty already_promoted session_not_active \
-         takeover_storm retention \
+         receiver_unverified malformed scheme userinfo port not_listed unresolvable network takeover_storm retention \
          cursor_ahead epoch_changed too_far_behind"
     );
     assert_eq!(words::<Priority>(), "low normal high urgent");
@@ -123,6 +126,15 @@ fn words_of_the_wire_stay_as_agreed() {
     assert_eq!(words::<AttemptOutcome>(), "completed discarded failed released snoozed interrupted lease_expired revoked");
     assert_eq!(words::<AckResult>(), "completed failed discarded");
     assert_eq!(words::<ItemOutcome>(), "ok already_claimed not_available expired not_found lease_lost limit_reached");
+    assert_eq!(words::<HookState>(), "pending_verification active disabled");
+    assert_eq!(words::<DisabledCause>(), "asked exhausted gone");
+    assert_eq!(words::<AuthMode>(), "hmac-sha256 http-message-signatures");
+    assert_eq!(words::<DeliveryScope>(), "signal_only");
+    assert_eq!(words::<RingReason>(), "created requeued backlog signal challenge test");
+    assert_eq!(
+        words::<AttemptResult>(),
+        "delivered timeout dns connect tls protocol refused redirect request_timeout gone rate_limited client_error server_error unproven"
+    );
     assert_eq!(words::<Transport>(), "sse websocket long-poll poll");
     assert_eq!(words::<PresenceState>(), "in out");
     assert_eq!(words::<ClaimConcurrency>(), "many_sessions single_active_session");

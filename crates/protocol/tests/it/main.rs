@@ -11,6 +11,7 @@ mod contract;
 mod events;
 mod frames;
 mod golden;
+mod hooks;
 mod inbox;
 mod properties;
 mod publish;

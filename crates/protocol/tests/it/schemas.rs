@@ -60,6 +60,10 @@ fn wire_forms_describe_the_words_of_domain() {
     describes::<protocol::QueueName, protocol::QueueName>("QueueName");
     describes::<protocol::Secret, protocol::Secret>("Secret");
     describes::<protocol::Correlation, protocol::Correlation>("Correlation");
+    describes::<schema::HookId, uuid::Uuid>("HookId");
+    describes::<schema::WebhookId, String>("WebhookId");
+    describes::<protocol::HookKeyId, protocol::HookKeyId>("HookKeyId");
+    describes::<protocol::CallbackUrl, protocol::CallbackUrl>("CallbackUrl");
     describes::<admin::GrantResource, admin::GrantResource>("GrantResource");
 }
 
@@ -130,6 +134,7 @@ fn bodies_allow_no_null_explain_their_members_and_have_examples_that_are_read() 
     body::<ConsumerItem>(typed::<ConsumerItem>);
     body::<ConsumerAck>(typed::<ConsumerAck>);
     inbox_bodies();
+    hook_bodies();
     body::<admin::NewPrincipal>(typed::<admin::NewPrincipal>);
     body::<admin::PrincipalChange>(typed::<admin::PrincipalChange>);
     body::<admin::Principal>(typed::<admin::Principal>);
@@ -151,6 +156,25 @@ fn bodies_allow_no_null_explain_their_members_and_have_examples_that_are_read() 
     body::<admin::ScheduledItem>(typed::<admin::ScheduledItem>);
     body::<admin::BackupRequest>(typed::<admin::BackupRequest>);
     body::<admin::BackupReport>(typed::<admin::BackupReport>);
+}
+
+fn hook_bodies() {
+    body::<protocol::CallbackPublicKey>(typed::<protocol::CallbackPublicKey>);
+    body::<protocol::CallbackRegistered>(typed::<protocol::CallbackRegistered>);
+    body::<protocol::CallbackRegistration>(typed::<protocol::CallbackRegistration>);
+    body::<protocol::CallbackRotate>(typed::<protocol::CallbackRotate>);
+    body::<protocol::CallbackRotated>(typed::<protocol::CallbackRotated>);
+    body::<protocol::CallbackVerify>(typed::<protocol::CallbackVerify>);
+    body::<protocol::HookAttempt>(typed::<protocol::HookAttempt>);
+    body::<protocol::HookHealth>(typed::<protocol::HookHealth>);
+    body::<protocol::NewCallbackRegistration>(typed::<protocol::NewCallbackRegistration>);
+    body::<protocol::NewNotifyHook>(typed::<protocol::NewNotifyHook>);
+    body::<protocol::NotifyHook>(typed::<protocol::NotifyHook>);
+    body::<protocol::NotifyHookChange>(typed::<protocol::NotifyHookChange>);
+    body::<protocol::NotifyHookCreated>(typed::<protocol::NotifyHookCreated>);
+    body::<protocol::NotifyHookRotated>(typed::<protocol::NotifyHookRotated>);
+    body::<protocol::PublicSigningKey>(typed::<protocol::PublicSigningKey>);
+    body::<protocol::SigningKeys>(typed::<protocol::SigningKeys>);
 }
 
 fn inbox_bodies() {
@@ -219,6 +243,12 @@ fn requests_say_that_other_members_are_refused() {
         ("HeartbeatRequest", openapi::<protocol::HeartbeatRequest>()),
         ("InboxItemFilter", openapi::<protocol::InboxItemFilter>()),
         ("InboxPolicy", openapi::<protocol::InboxPolicy>()),
+        ("CallbackPublicKey", openapi::<protocol::CallbackPublicKey>()),
+        ("CallbackRotate", openapi::<protocol::CallbackRotate>()),
+        ("CallbackVerify", openapi::<protocol::CallbackVerify>()),
+        ("NewCallbackRegistration", openapi::<protocol::NewCallbackRegistration>()),
+        ("NewNotifyHook", openapi::<protocol::NewNotifyHook>()),
+        ("NotifyHookChange", openapi::<protocol::NotifyHookChange>()),
         ("ItemTarget", openapi::<protocol::ItemTarget>()),
         ("PauseRequest", openapi::<protocol::PauseRequest>()),
         ("PollRequest", openapi::<protocol::PollRequest>()),

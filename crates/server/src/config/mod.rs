@@ -16,6 +16,7 @@ pub(crate) use load::{ENVIRONMENT_PREFIX, Sources, load};
 pub(crate) use value::{Durations, MaybeDuration, MaybeSize, MaybeUrl, Size};
 
 use schema::{Schema, configuration};
+use tracing_subscriber::EnvFilter;
 use value::{Value, as_toml};
 
 /// How log lines are written.
@@ -385,6 +386,9 @@ impl Config {
         let lease = &self.inbox;
         if lease.lease_min > lease.lease_default || lease.lease_default > lease.lease_max {
             faults.push("inbox.lease_default: must lie between inbox.lease_min and inbox.lease_max".to_owned());
+        }
+        if let Err(error) = EnvFilter::try_new(&self.log.filter) {
+            faults.push(format!("log.filter: {error}"));
         }
         if self.publish.max_depth > 120 {
             faults.push("publish.max_depth: must be at most 120, or common JSON readers cannot read the events".to_owned());

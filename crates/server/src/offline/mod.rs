@@ -2,10 +2,12 @@
 
 mod backup;
 mod check;
+mod recover;
 mod restore;
 
 pub(crate) use backup::{BackupArguments, backup};
 pub(crate) use check::{CheckArguments, check};
+pub(crate) use recover::{RecoverArguments, recover_owner};
 pub(crate) use restore::{RestoreArguments, restore};
 
 use std::path::{Path, PathBuf};

@@ -3,10 +3,10 @@
 use std::sync::{Arc, OnceLock};
 
 use async_trait::async_trait;
-use authz::{Authorizer, Caller};
-use domain::{Event, StoreError, TenantId};
+use authz::{Authorizer, Caller, Denied};
+use domain::{BoxFuture, Event, PrincipalId, StoreError, TenantId};
 use gateway::{Hints, InboxHints};
-use inbox::{Inbox, Signal, SignalStream, Tails};
+use inbox::{Inbox, InboxError, Signal, SignalStream, Tails};
 use protocol::InboxUpdated;
 use sync::{Logs, Observer};
 
@@ -56,36 +56,65 @@ pub(super) struct GatewayHints(pub(super) Arc<Inbox>);
 
 impl InboxHints for GatewayHints {
     fn listen(&self, caller: &Caller) -> Option<Box<dyn Hints>> {
-        Some(Box::new(Listening { inbox: Arc::clone(&self.0), caller: caller.clone(), stream: None }))
+        Some(Box::new(Listening::new(Arc::clone(&self.0), caller.clone())))
     }
 }
 
-/// The hints of one connection. The stream opens with the first question, which has time to wait.
+/// One look: answers the stream to go on with and the hint, or nothing when no more will come.
+type Look = BoxFuture<'static, Option<(Box<SignalStream>, InboxUpdated)>>;
+
+/// The hints of one connection. A look that was begun goes on when its caller turns to something else, so that a busy connection neither asks the
+/// store again and again nor starves.
 struct Listening {
-    inbox: Arc<Inbox>,
-    caller: Caller,
-    stream: Option<Box<SignalStream>>,
+    agent: PrincipalId,
+    /// Absent when no more will come.
+    looking: Option<Look>,
 }
 
 impl std::fmt::Debug for Listening {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Listening").field("agent", &self.caller.principal).finish_non_exhaustive()
+        f.debug_struct("Listening").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+impl Listening {
+    fn new(inbox: Arc<Inbox>, caller: Caller) -> Self {
+        let agent = caller.principal.clone();
+        let looking = Box::pin(async move { next_of(open(&inbox, &caller).await?).await });
+        Self { agent, looking: Some(looking) }
     }
 }
 
 #[async_trait]
 impl Hints for Listening {
     async fn next(&mut self) -> Option<InboxUpdated> {
-        if self.stream.is_none() {
-            match self.inbox.signals(&self.caller, None, None).await {
-                Ok(stream) => self.stream = Some(Box::new(stream)),
-                Err(error) => {
-                    tracing::warn!(error.cause = %error, agent.id = %self.caller.principal, "a connection gets no hints about its inbox");
-                    return None;
-                }
-            }
+        let found = self.looking.as_mut()?.await;
+        self.looking = None;
+        let (stream, hint) = found?;
+        self.looking = Some(Box::pin(next_of(stream)));
+        Some(hint)
+    }
+}
+
+async fn next_of(mut stream: Box<SignalStream>) -> Option<(Box<SignalStream>, InboxUpdated)> {
+    let signal = stream.next().await?;
+    Some((stream, frame(signal)))
+}
+
+/// Opens the stream, again and again after what passes: a connection that asked for hints must not stay deaf because of one busy moment.
+async fn open(inbox: &Arc<Inbox>, caller: &Caller) -> Option<Box<SignalStream>> {
+    let mut is_first = true;
+    loop {
+        let error = match inbox.signals(caller, None, None).await {
+            Ok(stream) => return Some(Box::new(stream)),
+            Err(InboxError::ShuttingDown | InboxError::Denied(Denied::NotFound | Denied::Forbidden(_))) => return None,
+            Err(error) => error,
+        };
+        if is_first {
+            tracing::warn!(error.cause = %error, agent.id = %caller.principal, "hints about an inbox have to wait");
+            is_first = false;
         }
-        self.stream.as_mut()?.next().await.map(frame)
+        tokio::time::sleep(inbox.settings().store_retry).await;
     }
 }
 

@@ -40,7 +40,7 @@ impl From<AdminError> for FirstStart {
 }
 
 /// Writes a file that only this user can read, durably.
-fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
+pub(crate) fn write_private(path: &Path, text: &str) -> std::io::Result<()> {
     let mut options = std::fs::OpenOptions::new();
     options.write(true).create(true).truncate(true);
     #[cfg(unix)]

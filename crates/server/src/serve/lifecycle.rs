@@ -48,6 +48,8 @@ async fn stop(
     }
     accepting.tasks.close();
     let drained = timeout_at(deadline, accepting.tasks.wait()).await.is_ok();
+    // Claims whose answers nobody takes are given back, so that no restart counts as an attempt.
+    let settled = timeout_at(deadline, node.inbox.finish()).await.is_ok();
     node.stop.cancel();
     node.tasks.close();
     let ended = timeout_at(deadline, node.tasks.wait()).await.is_ok();
@@ -56,7 +58,7 @@ async fn stop(
     if timeout_at(patience, node.store.close()).await.is_err() {
         tracing::error!("the store could not be closed in time; what was answered is on the disk");
     }
-    tracing::info!(requests.drained = drained, tasks.ended = ended, "stopped");
+    tracing::info!(requests.drained = drained, claims.settled = settled, tasks.ended = ended, "stopped");
     Ok(())
 }
 

@@ -176,16 +176,18 @@ impl ProcessMetrics {
     fn backlog(&self, samples: &mut Samples) {
         let totals = self.totals.latest();
         let now = self.clock.now();
-        let (mut oldest, mut dead, mut aside) = (0.0_f64, 0, 0);
-        for tenant in &totals.tenants {
-            samples.gauge(Metric::InboxBacklog, &[("tenant", tenant.tenant.as_str())], tenant.current as f64);
-            oldest = oldest.max(tenant.oldest.map_or(0.0, |made| now.since(made).as_secs_f64()));
-            dead += tenant.dead_letters;
-            aside += tenant.quarantined;
+        let mut shown = 0;
+        for (tenant, sums) in &totals.tenants {
+            samples.gauge(Metric::InboxBacklog, &[("tenant", tenant.as_str())], sums.current as f64);
+            shown += sums.current;
         }
-        samples.gauge(Metric::InboxOldestSeconds, &[], oldest);
-        samples.gauge(Metric::InboxDeadLetters, &[], dead as f64);
-        samples.gauge(Metric::InboxQuarantined, &[], aside as f64);
+        let all = &totals.all;
+        // No tenant's id has an exclamation mark.
+        samples.gauge(Metric::InboxBacklog, &[("tenant", "!other")], all.current.saturating_sub(shown) as f64);
+        samples.gauge(Metric::InboxOldestSeconds, &[], all.oldest.map_or(0.0, |made| now.since(made).as_secs_f64()));
+        samples.gauge(Metric::InboxDeadLetters, &[], all.dead_letters as f64);
+        samples.gauge(Metric::InboxQuarantined, &[], all.quarantined as f64);
+        samples.gauge(Metric::InboxHeadSeq, &[], all.head.get() as f64);
     }
 }
 

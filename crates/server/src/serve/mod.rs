@@ -15,7 +15,7 @@ use crate::command::{USAGE, complain};
 use crate::config::{self, Config, Sources};
 use crate::logging;
 
-pub(crate) use first_start::OWNER_TOKEN_FILE;
+pub(crate) use first_start::{OWNER_TOKEN_FILE, write_private};
 
 /// Why the server could not start or go on, as a sentence for people.
 #[derive(Debug, thiserror::Error)]

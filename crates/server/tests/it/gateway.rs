@@ -5,7 +5,7 @@ use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
-use testkit::{Frame, Message, Peer, eventually};
+use testkit::{CloseFrame, Frame, Message, Peer, eventually};
 
 use crate::support::World;
 
@@ -185,4 +185,18 @@ async fn too_many_frames_are_closed_with_4008() {
         }
     }
     assert_eq!(peer.closed().await.0, 4008);
+}
+
+#[tokio::test]
+async fn a_peers_close_is_answered_with_its_own_code() {
+    let world = World::new().await;
+    let close = |code: u16| Message::Close(Some(CloseFrame { code: code.into(), reason: "done".into() }));
+    for code in [1000, 1001] {
+        let mut peer = Peer::consumer(world.url(), world.cast.alpha.token(), "polite").await;
+        peer.send_raw(close(code)).await;
+        assert_eq!(peer.closed().await.0, code);
+        let mut stranger = Peer::open(world.url(), None).await;
+        stranger.send_raw(close(code)).await;
+        assert_eq!(stranger.closed().await.0, code, "also before identify");
+    }
 }

@@ -244,3 +244,27 @@ async fn a_full_store_answers_503_keeps_what_it_has_and_recovers() {
     assert_eq!(held(&world).await, stored, "nothing acknowledged is lost");
     world.cast.producer.post("/v1/events", &event).await.expect(201);
 }
+
+#[tokio::test]
+async fn who_lost_the_owners_token_gets_a_new_one_from_the_store_of_a_stopped_server() {
+    let world = World::new().await;
+    let data = world.server.options().data.clone();
+    let running = doorstep(&["recover-owner", "--data-dir", data.to_str().unwrap()]);
+    assert!(!running.status.success(), "a running server has the store");
+    let options = world.server.options().clone();
+    world.server.ask_to_stop();
+    assert!(world.server.wait().success());
+    let old = std::fs::read_to_string(data.join("owner-token")).unwrap();
+    std::fs::remove_file(data.join("owner-token")).unwrap();
+    let unknown = doorstep(&["recover-owner", "--data-dir", data.to_str().unwrap(), "--tenant", "nobody"]);
+    assert!(!unknown.status.success(), "{unknown:?}");
+    let recovered = doorstep(&["recover-owner", "--data-dir", data.to_str().unwrap()]);
+    assert!(recovered.status.success(), "{recovered:?}");
+    let server = ServerProcess::start(options);
+    assert_ne!(server.owner_token(), old.trim());
+    let owner = server.owner();
+    assert_eq!(owner.get("/v1/me").await.expect(200)["role"], "owner");
+    let audit = owner.get("/v1/audit?action=tokens.manage&limit=1").await.expect(200);
+    assert!(audit["items"][0].get("actor").is_none(), "{audit}");
+    owner.with_token(old.trim()).get("/v1/me").await.expect(200);
+}

@@ -152,7 +152,7 @@ metrics! {
     InboxSweeps: Counter = "doorstep_inbox_sweeps",
     /// The highest head of all inboxes.
     InboxHeadSeq: Gauge = "doorstep_inbox_head_seq",
-    /// Current items, by tenant: a bounded number of them, the others under the name "other".
+    /// Current items, by tenant: a bounded number of them, the others under the name "!other".
     InboxBacklog: Gauge = "doorstep_inbox_backlog_items",
     /// Seconds since the oldest current item was made, over all tenants.
     InboxOldestSeconds: Gauge = "doorstep_inbox_oldest_item_seconds",
@@ -160,6 +160,35 @@ metrics! {
     InboxDeadLetters: Gauge = "doorstep_inbox_dead_letters",
     /// Quarantined items, over all tenants.
     InboxQuarantined: Gauge = "doorstep_inbox_quarantined_items",
+    /// Seconds from the acceptance of the event that rang to the end of the attempt that delivered the ring.
+    HookRingSeconds: Histogram = "doorstep_hook_ring_seconds",
+    /// Seconds per attempt to ring, whatever it brought.
+    HookAttemptSeconds: Histogram = "doorstep_hook_attempt_seconds",
+    /// Attempts to ring, by class: delivered, timeout, dns, connect, tls, protocol, refused, redirect, request_timeout, gone, rate_limited,
+    /// client_error, server_error or unproven.
+    HookAttempts: Counter = "doorstep_hook_attempts",
+    /// Attempts to ring that run now.
+    HookAttemptsInFlight: Gauge = "doorstep_hook_attempts_in_flight",
+    /// Rings that were derived from the log.
+    HookRings: Counter = "doorstep_hook_rings",
+    /// Rings that are given up, by cause: exhausted, withdrawn (nobody needs them any more) or collapsed (into one for the backlog).
+    HookRingsDropped: Counter = "doorstep_hook_rings_dropped",
+    /// Rings that wait for an attempt.
+    HookOutstanding: Gauge = "doorstep_hook_outstanding_rings",
+    /// Hooks, by state: active, pending_verification or disabled.
+    HookRegistrations: Gauge = "doorstep_hook_registrations",
+    /// Hooks disabled because of failures.
+    HooksDisabled: Counter = "doorstep_hooks_disabled",
+    /// Challenges of callbacks that ended, by outcome: verified or failed.
+    HookVerifications: Counter = "doorstep_hook_verifications",
+    /// Answers to challenges that were open no more.
+    HookReplaysRejected: Counter = "doorstep_hook_replays_rejected",
+    /// URLs that may not be called.
+    HookUrlsRefused: Counter = "doorstep_hook_urls_refused",
+    /// Times that a tenant's position in the log was lost to the dispatcher.
+    HookPositionsLost: Counter = "doorstep_hook_positions_lost",
+    /// Steps of dispatcher and sender that the store refused; they are repeated.
+    HookStoreErrors: Counter = "doorstep_hook_store_errors",
     /// Authentications, by outcome: cached, read or failed.
     Authentications: Counter = "doorstep_authentications",
     /// Requests denied.

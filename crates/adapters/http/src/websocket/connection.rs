@@ -70,6 +70,15 @@ impl WebSocket {
         while stream.read(&mut unread).await.ok()? > 0 {}
         Some(())
     }
+
+    /// The answer to the peer's close is ready; it only has to leave. The library calls the connection closed as soon as it has handed the answer to
+    /// the outbox, which still holds it then.
+    async fn answer_goodbye(&mut self) {
+        let _ = SinkExt::<Message>::flush(&mut self.socket).await;
+        let stream = self.socket.get_mut();
+        let _ = stream.flush().await;
+        let _ = stream.shutdown().await;
+    }
 }
 
 impl Connection for WebSocket {
@@ -79,8 +88,8 @@ impl Connection for WebSocket {
             Some(Ok(Message::Binary(_))) => Incoming::Binary,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => Incoming::Alive,
             Some(Ok(Message::Close(_))) => {
-                // The answer to the peer's close is ready; it only has to leave. Boxed, like every state that an idle connection has not.
-                let _ = Box::pin(timeout(CLOSE_PATIENCE, SinkExt::<Message>::flush(&mut self.socket))).await;
+                // Boxed, like every state that an idle connection has not.
+                let _ = Box::pin(timeout(CLOSE_PATIENCE, self.answer_goodbye())).await;
                 Incoming::Gone
             }
             Some(Ok(Message::Frame(_))) => Incoming::Invalid,

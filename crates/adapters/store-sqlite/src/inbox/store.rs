@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use domain::{AgentSessionId, EventId, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
-    AgentSession, Backlog, InboxPage, InboxStore, InboxTotals, InboxView, Item, ItemFilter, PollRange, QueueFilter, Recipient, TenantTotals,
+    AgentSession, Backlog, InboxPage, InboxStore, InboxSums, InboxTotals, InboxView, Item, ItemFilter, PollRange, QueueFilter, Recipient,
 };
 use rusqlite::Row;
 
@@ -64,41 +64,34 @@ fn due(tx: &ReadTx, now: Timestamp, limit: usize) -> Result<Vec<Recipient>, Fail
     Ok(due)
 }
 
-/// `tenant_id`, then how many items are current, dead letters and quarantined, and when the oldest current one was made.
-fn totals_row(row: &Row<'_>) -> Result<TenantTotals, Failure> {
-    Ok(TenantTotals {
-        tenant: codec::text(row, 0)?,
+/// `tenant_id`, then how many items are current, dead letters and quarantined, when the oldest current one was made, and the head.
+fn sums_row(row: &Row<'_>) -> Result<(TenantId, InboxSums), Failure> {
+    let sums = InboxSums {
         current: codec::natural(row, 1)?,
         dead_letters: codec::natural(row, 2)?,
         quarantined: codec::natural(row, 3)?,
         oldest: codec::optional_timestamp(row, 4)?,
-    })
+        head: codec::seq(row, 5)?,
+    };
+    Ok((codec::text(row, 0)?, sums))
 }
 
-/// Sums over the inboxes of each tenant; the tenants that have most come first.
+/// Sums over all inboxes and over those of each tenant; the tenants that have most come first, those with nothing are left out.
 fn totals(tx: &ReadTx, tenants: usize) -> Result<InboxTotals, Failure> {
     let mut statement = tx.prepare(sql!("union/inbox_totals"))?;
     let mut rows = statement.query([])?;
-    let mut sums: BTreeMap<TenantId, TenantTotals> = BTreeMap::new();
+    let (mut all, mut by_tenant) = (InboxSums::default(), BTreeMap::<TenantId, InboxSums>::new());
     while let Some(row) = rows.next()? {
-        let one = totals_row(row)?;
-        if one.current + one.dead_letters + one.quarantined == 0 {
-            continue;
-        }
-        match sums.get_mut(&one.tenant) {
-            None => _ = sums.insert(one.tenant.clone(), one),
-            Some(sum) => {
-                sum.current += one.current;
-                sum.dead_letters += one.dead_letters;
-                sum.quarantined += one.quarantined;
-                sum.oldest = [sum.oldest, one.oldest].into_iter().flatten().min();
-            }
-        }
+        let (tenant, sums) = sums_row(row)?;
+        all = all.and(sums);
+        let sum = by_tenant.entry(tenant).or_default();
+        *sum = sum.and(sums);
     }
-    let mut totals: Vec<_> = sums.into_values().collect();
-    totals.sort_by_key(|sum| std::cmp::Reverse(sum.current + sum.dead_letters + sum.quarantined));
-    totals.truncate(tenants);
-    Ok(InboxTotals { tenants: totals })
+    let size = |sums: &InboxSums| sums.current + sums.dead_letters + sums.quarantined;
+    let mut tenants_by_size: Vec<_> = by_tenant.into_iter().filter(|(_, sums)| size(sums) > 0).collect();
+    tenants_by_size.sort_by_key(|(_, sums)| std::cmp::Reverse(size(sums)));
+    tenants_by_size.truncate(tenants);
+    Ok(InboxTotals { all, tenants: tenants_by_size })
 }
 
 #[async_trait]

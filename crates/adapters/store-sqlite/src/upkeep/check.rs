@@ -1,9 +1,9 @@
-//! Reading everything: every row of the log against its checksum, every inbox item against the log, and the engine's own check of its file.
+//! Reading everything: every row of the log against its checksum, every inbox item against the log, every hook, and the engine's own check of its file.
 
 use domain::{Seq, StoreError, TenantId};
 use rusqlite::{Connection, params};
 
-use super::{UpkeepError, check_items};
+use super::{UpkeepError, check_hooks, check_items};
 use crate::codec::{self, Position};
 use crate::connection;
 use crate::failure::Failure;
@@ -27,6 +27,8 @@ pub struct CheckReport {
     pub events: u64,
     /// Inbox items that were read and are unharmed, those that have ended included.
     pub items: u64,
+    /// Hooks that were read and are unharmed, with their keys, rings and attempts.
+    pub hooks: u64,
     /// Rows that are damaged or missing, the first of them one by one.
     pub damaged: Vec<Damage>,
     /// How many rows are damaged or missing.
@@ -71,27 +73,27 @@ impl SqliteStore {
         let (sender, receiver) = tokio::sync::oneshot::channel();
         let snapshot = self.long_snapshot();
         self.start("store-check", move || {
-            let _ = sender.send(check(&connection, Inboxes::Read));
+            let _ = sender.send(check(&connection, Depth::Everything));
             drop(snapshot);
         })?;
         receiver.await.unwrap_or(Err(UpkeepError::Store(StoreError::Unavailable)))
     }
 }
 
-/// Whether the inboxes are checked too.
+/// What is checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inboxes {
-    /// Yes.
-    Read,
-    /// No: a store with an item that cannot be read is served, one with such a row of the log is not.
-    Skip,
+pub(crate) enum Depth {
+    /// Everything.
+    Everything,
+    /// Not inboxes and hooks: a store with an item or a ring that cannot be read is served, one with such a row of the log is not.
+    Log,
 }
 
 /// Checks everything behind `connection`.
-pub(crate) fn check(connection: &Connection, inboxes: Inboxes) -> Result<CheckReport, UpkeepError> {
+pub(crate) fn check(connection: &Connection, depth: Depth) -> Result<CheckReport, UpkeepError> {
     let mut report = CheckReport::default();
     check_engine(connection, &mut report)?;
-    match check_logs(connection, &mut report, inboxes).map_err(StoreError::from) {
+    match check_logs(connection, &mut report, depth).map_err(StoreError::from) {
         // What the engine cannot read is damage too, not a reason to tell nothing.
         Err(StoreError::Corrupt(reason)) => report.engine.push(reason),
         outcome => outcome?,
@@ -114,7 +116,7 @@ fn check_engine(connection: &Connection, report: &mut CheckReport) -> Result<(),
     Ok(())
 }
 
-fn check_logs(connection: &Connection, report: &mut CheckReport, inboxes: Inboxes) -> Result<(), Failure> {
+fn check_logs(connection: &Connection, report: &mut CheckReport, depth: Depth) -> Result<(), Failure> {
     let logs = {
         let mut statement = connection.prepare_cached(sql!("sync/all_heads"))?;
         collect(statement.query([])?, |row| Ok((row.get::<_, i64>(0)?, codec::text::<TenantId>(row, 1)?)))?
@@ -126,9 +128,13 @@ fn check_logs(connection: &Connection, report: &mut CheckReport, inboxes: Inboxe
         report.tenants += 1;
         let mut reading = Reading { tenant, number, last: Seq::ZERO };
         while reading.chunk(connection, report)? {}
-        if inboxes == Inboxes::Read {
+        if depth == Depth::Everything {
             check_items::check(connection, report, &reading.tenant, number)?;
+            check_hooks::check(connection, report, &reading.tenant)?;
         }
+    }
+    if depth == Depth::Everything {
+        check_hooks::check_server_keys(connection, report)?;
     }
     note_strays(connection, report, end_of_last, i64::MAX)
 }

@@ -31,7 +31,7 @@ pub(super) fn check(connection: &Connection, report: &mut CheckReport, tenant: &
     Ok(())
 }
 
-fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub(super) fn snapshot<T>(connection: &Connection, read: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     connection.prepare_cached("BEGIN")?.execute([])?;
     let answer = read();
     connection.prepare_cached("ROLLBACK")?.execute([])?;

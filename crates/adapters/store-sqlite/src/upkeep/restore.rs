@@ -10,7 +10,7 @@ use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags, TransactionBehavior, params};
 
 use super::backup::contents;
-use super::check::{Inboxes, check};
+use super::check::{Depth, check};
 use super::{UpkeepError, at};
 use crate::StoreOptions;
 use crate::connection;
@@ -101,7 +101,7 @@ fn copy(backup: &Path, path: &Path, options: &StoreOptions) -> Result<(), Upkeep
 }
 
 fn verify(connection: &Connection, backup: &Path) -> Result<(), UpkeepError> {
-    let report = check(connection, Inboxes::Skip)?;
+    let report = check(connection, Depth::Log)?;
     let damaged = report.damaged.first().map(|damage| format!("event {}: {}", damage.seq, damage.reason));
     match report.engine.first().cloned().or(damaged) {
         Some(reason) => Err(UpkeepError::Damaged { path: backup.to_path_buf(), reason }),
@@ -114,6 +114,8 @@ fn verify(connection: &Connection, backup: &Path) -> Result<(), UpkeepError> {
 /// Items and the heads of inboxes were copied with the log that their numbers belong to, so none lies above its head. But generations count on
 /// from the backup: with the old keys a lease that was given after it and one that is given now could have the same token. New keys are
 /// made, and what claims were answered with is forgotten with the old ones. Leases that the backup holds stay: items keep their tokens' hashes.
+///
+/// The dispatcher's positions keep the past epoch: by that it knows that it does not know what came after the backup, and rings for what waits.
 fn begin_history(connection: &mut Connection, now: Timestamp, ids: &dyn IdGenerator) -> Result<(), UpkeepError> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let numbers: Vec<i64> = {
@@ -125,6 +127,7 @@ fn begin_history(connection: &mut Connection, now: Timestamp, ids: &dyn IdGenera
         transaction.execute(sql!("sync/new_epoch"), params![number, ids.uuid().into_bytes()])?;
     }
     transaction.execute(sql!("union/release_consumers"), [now.as_micros()])?;
+    transaction.execute(sql!("union/hold_hooks"), [])?;
     transaction.execute(sql!("inbox/forget_lease_keys"), [])?;
     transaction.execute(sql!("inbox/forget_claims"), [])?;
     transaction.execute(sql!("inbox/end_sessions"), [])?;

@@ -2,6 +2,7 @@
 
 use authz::AdminTx;
 use domain::{Appended, BoxFuture, Publication, StoreError, TenantId, Unit};
+use hooks::HookTx;
 use inbox::InboxTx;
 use intake::PublishTx;
 use sync::AppendAnswer;
@@ -172,6 +173,20 @@ impl Work for UnitJob<dyn InboxTx> {
 
     fn is_undone_alone(&self) -> bool {
         false
+    }
+
+    fn attempt(&mut self, tx: &mut WriteTx) -> Result<(), StoreError> {
+        finish(self.name, (self.unit)(tx))
+    }
+
+    fn answer(self: Box<Self>, outcome: Result<(), StoreError>) {
+        let _ = self.sender.send(outcome);
+    }
+}
+
+impl Work for UnitJob<dyn HookTx> {
+    fn name(&self) -> &'static str {
+        self.name
     }
 
     fn attempt(&mut self, tx: &mut WriteTx) -> Result<(), StoreError> {

@@ -13,6 +13,7 @@ mod backup;
 mod consumers;
 mod damage;
 mod full;
+mod hooks;
 mod identity;
 mod inbox;
 mod listener;

@@ -6,11 +6,15 @@ use std::path::{Path, PathBuf};
 use crate::support::Fixture;
 
 /// Statements that read a whole table, each with the reason why that is no harm.
-const WHOLE_TABLES: [(&str, &str); 6] = [
+const WHOLE_TABLES: [(&str, &str); 10] = [
     ("sync/all_heads", "one row per tenant, at start and for the upkeep"),
     ("union/release_consumers", "a restore changes every row"),
     ("union/next_due", "an index in its order, up to the first row"),
     ("union/inbox_totals", "one row per inbox, for metrics"),
+    ("union/hold_hooks", "a restore changes every row"),
+    ("hooks/groups", "one row in this store"),
+    ("hooks/server_keys", "two or three keys of the instance"),
+    ("hooks/totals", "counts, for metrics"),
     ("inbox/end_sessions", "a restore changes every row"),
     ("store/migrations", "one row per release of the schema"),
 ];

@@ -37,6 +37,13 @@ impl Clock for ManualClock {
     }
 }
 
+/// Makes a store one from before there were hooks.
+pub(crate) const WITHOUT_HOOKS: &str = "
+    DROP TABLE hook_attempts; DROP TABLE hook_deliveries; DROP TABLE hook_keys; DROP TABLE hooks;
+    DROP TABLE hook_positions; DROP TABLE hook_groups; DROP TABLE hook_server_keys;
+    DELETE FROM schema_migrations WHERE version = 3;
+    PRAGMA user_version = 2";
+
 pub(crate) const START: Timestamp = Timestamp::from_micros(1_752_337_320_000_000);
 
 /// A store with one tenant, `acme`.

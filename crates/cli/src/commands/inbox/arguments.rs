@@ -125,3 +125,38 @@ pub struct BulkArguments {
     #[arg(long)]
     pub(super) dry_run: bool,
 }
+
+impl ListArguments {
+    /// Whose.
+    pub(crate) const fn agent(&self) -> Option<&PrincipalId> {
+        self.agent.as_ref()
+    }
+}
+
+impl BulkArguments {
+    /// Whose.
+    pub(crate) const fn agent(&self) -> &PrincipalId {
+        &self.agent
+    }
+}
+
+impl LeaseArguments {
+    /// Of what.
+    pub(crate) const fn event(&self) -> EventId {
+        self.event
+    }
+}
+
+impl TargetArguments {
+    /// Whether it names an agent.
+    pub(crate) const fn is_of_another(&self) -> bool {
+        self.agent.is_some()
+    }
+}
+
+impl std::fmt::Display for TargetArguments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "item {}", self.event)?;
+        self.agent.as_ref().map_or(Ok(()), |agent| write!(f, " of agent {agent}"))
+    }
+}

@@ -30,7 +30,7 @@ pub enum InboxCommand {
     /// Show an item with its attempts.
     #[command(after_help = "Example:\n  doorstep inbox show 0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70")]
     Show(TargetArguments),
-    /// Show an inbox as a whole: what waits, whether it is paused, whether its agent is there.
+    /// Show an inbox as a whole: what waits, what has come to a stop, whether it is paused, whether its agent is there.
     #[command(after_help = "Examples:\n  doorstep inbox status\n  doorstep inbox status --agent alpha")]
     Status {
         /// Of this agent; of the token's own when absent. For operators.
@@ -44,7 +44,7 @@ pub enum InboxCommand {
         /// The agent.
         agent: PrincipalId,
         /// Most items that the agent may hold at once.
-        #[arg(long, value_name = "N")]
+        #[arg(long, value_name = "N", value_parser = most)]
         max_in_flight: Option<std::num::NonZeroU32>,
         /// How many of its sessions may claim.
         #[arg(long, value_parser = word::<ClaimConcurrency>())]
@@ -122,7 +122,7 @@ pub enum InboxCommand {
     },
     /// Give dead letters new attempts. For operators.
     #[command(
-        after_help = "Examples:\n  doorstep inbox redrive alpha --dry-run\n  doorstep inbox redrive alpha --queue mail --older-than 1h"
+        after_help = "Examples:\n  doorstep inbox redrive alpha --all --dry-run\n  doorstep inbox redrive alpha --queue mail --older-than 1h"
     )]
     Redrive(BulkArguments),
     /// Decide that nobody needs to work on items. For operators.
@@ -155,6 +155,11 @@ pub enum InboxCommand {
     },
 }
 
+fn most(text: &str) -> Result<std::num::NonZeroU32, String> {
+    text.parse()
+        .map_err(|_| "a whole number from 1; `inbox pause` lets an agent hold nothing new, and --reset as many as it wants".to_owned())
+}
+
 fn label(text: &str) -> Result<Label, &'static str> {
     Label::parse(text.to_owned())
 }
@@ -166,7 +171,7 @@ pub(crate) async fn run(command: InboxCommand, session: &Session) -> Result<(), 
         InboxCommand::Ls(arguments) => look::list(client, arguments, session).await,
         InboxCommand::Show(target) => look::show(client, &target, session).await,
         InboxCommand::Head { etag } => look::head(client, etag.as_deref(), session).await,
-        InboxCommand::Status { agent } => operate::state(&client.inbox_state(agent.as_ref()).await?, session),
+        InboxCommand::Status { agent } => operate::status(client, agent, session).await,
         InboxCommand::Policy { agent, max_in_flight, concurrency, reset } => {
             let policy = InboxPolicy { max_in_flight, concurrency };
             let changes = reset || policy != InboxPolicy::default();

@@ -1,7 +1,8 @@
 //! What operators do with inboxes.
 
-use client::{Client, PrincipalId, QueueName};
-use protocol::{AckState, BulkRequest, InboxPolicy, InboxState, ItemTarget, PauseRequest};
+use client::{Client, ItemFilter, PageRequest, PrincipalId, QueueName};
+use protocol::{AckState, BulkRequest, InboxItemFilter, InboxPolicy, InboxState, ItemTarget, PauseRequest};
+use serde::Serialize;
 
 use super::super::{cell, when, words, yes_no};
 use super::{BulkArguments, TargetArguments};
@@ -16,13 +17,13 @@ pub(super) enum Bulk {
 }
 
 pub(super) async fn bulk(client: &Client, what: Bulk, arguments: BulkArguments, session: &Session) -> Result<(), Failure> {
-    let BulkArguments { agent, mut filter, events, all, dry_run } = arguments;
-    if what == Bulk::Redrive {
-        filter.state.get_or_insert(AckState::DeadLetter);
-    }
-    let filter = filter.for_bulk(events);
-    if what == Bulk::Discard && !all && filter == protocol::InboxItemFilter::default() {
+    let BulkArguments { agent, filter, events, all, dry_run } = arguments;
+    let mut filter = filter.for_bulk(events);
+    if !all && filter == InboxItemFilter::default() {
         return Err(Failure::Usage("say which items: --state, --queue, --type, --older-than, --newer-than, --event, or --all".to_owned()));
+    }
+    if what == Bulk::Redrive {
+        filter.states.get_or_insert_with(|| vec![AckState::DeadLetter]);
     }
     let request = BulkRequest { tenant_id: None, recipient_id: agent, filter, dry_run: dry_run.then_some(true) };
     let done = match what {
@@ -52,29 +53,79 @@ pub(super) fn pause(agent: PrincipalId, queue: Option<QueueName>) -> PauseReques
     PauseRequest { tenant_id: None, recipient_id: agent, queue }
 }
 
+/// The most items of a state that are counted.
+const COUNTED: u32 = 100;
+
+/// Items of a state, as far as they were counted.
+#[derive(Clone, Copy, Debug, Serialize)]
+struct Count {
+    count: usize,
+    /// Whether there are more.
+    more: bool,
+}
+
+impl std::fmt::Display for Count {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.count, if self.more { "+" } else { "" })
+    }
+}
+
+/// An inbox with what has come to a stop in it.
+#[derive(Debug, Serialize)]
+struct Whole<'a> {
+    #[serde(flatten)]
+    state: &'a InboxState,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    dead_letter: Option<Count>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    quarantined: Option<Count>,
+}
+
+/// Shows an inbox as a whole.
+pub(super) async fn status(client: &Client, agent: Option<PrincipalId>, session: &Session) -> Result<(), Failure> {
+    let state = client.inbox_state(agent.as_ref()).await?;
+    let count = async |state| {
+        let filter = ItemFilter { recipient: agent.clone(), state: Some(state), ..ItemFilter::default() };
+        // Who may not list sees the rest all the same.
+        let page = client.inbox_items(&filter, &PageRequest { cursor: None, limit: Some(COUNTED) }).await.ok()?;
+        Some(Count { count: page.items.len(), more: page.next_cursor.is_some() })
+    };
+    let (dead_letter, quarantined) = (count(AckState::DeadLetter).await, count(AckState::Quarantined).await);
+    let mut members = members(&state);
+    members.extend([("dead_letter", cell(dead_letter.as_ref())), ("quarantined", cell(quarantined.as_ref()))]);
+    session.item(&Whole { state: &state, dead_letter, quarantined }, &members)
+}
+
 /// Prints where an inbox stands.
 pub(in crate::commands) fn state(state: &InboxState, session: &Session) -> Result<(), Failure> {
+    session.item(state, &members(state))
+}
+
+fn members(state: &InboxState) -> Vec<(&'static str, String)> {
     let presence = match state.presence.until_utc {
         Some(until) => format!("{} until {}", state.presence.state, when(until)),
         None => state.presence.state.to_string(),
     };
-    let members = [
+    vec![
         ("agent", state.recipient.recipient_id.to_string()),
         ("presence", presence),
         ("paused", yes_no(state.paused)),
         ("paused queues", words(&state.paused_queues)),
-        ("most at once", cell(state.policy.max_in_flight.as_ref())),
+        ("most at once", most(state.policy)),
+        ("concurrency", cell(state.policy.concurrency.as_ref())),
         ("available", state.backlog.available.to_string()),
         ("claimed", state.backlog.claimed.to_string()),
         ("resting", state.backlog.resting.to_string()),
         ("next due", state.backlog.next_due_at_utc.map(when).unwrap_or_default()),
         ("head", state.head_seq.to_string()),
-    ];
-    session.item(state, &members)
+    ]
+}
+
+fn most(policy: InboxPolicy) -> String {
+    policy.max_in_flight.map_or_else(|| "unlimited".to_owned(), |most| most.to_string())
 }
 
 /// Prints what operators have decided about an inbox.
 pub(super) fn policy(policy: InboxPolicy, session: &Session) -> Result<(), Failure> {
-    let most = policy.max_in_flight.map_or_else(|| "unlimited".to_owned(), |most| most.to_string());
-    session.item(&policy, &[("most at once", most), ("concurrency", cell(policy.concurrency.as_ref()))])
+    session.item(&policy, &[("most at once", most(policy)), ("concurrency", cell(policy.concurrency.as_ref()))])
 }

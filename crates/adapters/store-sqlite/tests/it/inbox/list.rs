@@ -114,10 +114,12 @@ async fn totals_are_by_tenant_the_largest_first_and_quiet_tenants_are_left_out()
     fixture.clock.advance(MINUTE);
     let later = fixture.now();
     sync::Append::append(&*fixture.store, &tenant("other"), vec![fixture.job(&["alpha", "beta"])]).await.unwrap();
-    let totals = fixture.store.totals(9).await.unwrap().tenants;
-    let figures: Vec<_> =
-        totals.iter().map(|each| (each.tenant.as_str(), each.current, each.dead_letters, each.quarantined, each.oldest)).collect();
-    assert_eq!(figures, [("acme", 3, 1, 1, Some(crate::support::START)), ("other", 2, 0, 0, Some(later))]);
+    let totals = fixture.store.totals(9).await.unwrap();
+    let figures = |sums: &inbox::InboxSums| (sums.current, sums.dead_letters, sums.quarantined, sums.oldest);
+    let by_tenant: Vec<_> = totals.tenants.iter().map(|(tenant, sums)| (tenant.as_str(), figures(sums))).collect();
+    assert_eq!(by_tenant, [("acme", (3, 1, 1, Some(crate::support::START))), ("other", (2, 0, 0, Some(later)))]);
+    assert_eq!(figures(&totals.all), (5, 1, 1, Some(crate::support::START)));
+    assert!(totals.all.head > domain::Seq::ZERO);
     assert_eq!(fixture.store.totals(1).await.unwrap().tenants.len(), 1);
 }
 

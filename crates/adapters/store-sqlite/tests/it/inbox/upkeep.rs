@@ -136,6 +136,7 @@ async fn a_store_of_the_first_release_gets_inboxes_and_keeps_what_it_has() {
     fixture.fill(3).await;
     fixture.store.close().await;
     let raw = fixture.raw();
+    raw.execute_batch(crate::support::WITHOUT_HOOKS).unwrap();
     let tables = ["inbox_items", "inbox_ended", "inbox_payloads", "inbox_keys", "inbox_claims", "inbox_recipients", "agent_sessions"];
     for table in tables {
         raw.execute(&format!("DROP TABLE {table}"), []).unwrap();

@@ -1,0 +1,1 @@
+DELETE FROM hook_deliveries WHERE hook_id = ?1

@@ -1,0 +1,1 @@
+SELECT count(*) FROM hooks WHERE tenant_id = ?1

@@ -1,0 +1,1 @@
+DELETE FROM hooks WHERE hook_id = ?1 AND tenant_id = ?2

@@ -1,0 +1,1 @@
+SELECT count(*) FROM hook_deliveries WHERE hook_id = ?1

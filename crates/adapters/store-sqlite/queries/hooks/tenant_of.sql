@@ -1,0 +1,1 @@
+SELECT tenant_id FROM hooks WHERE hook_id = ?1
