@@ -36,7 +36,7 @@ impl Inbox {
         let (taken, refused) = self.run("claim", job).await?;
         self.count_claims(&taken);
         self.parts.metrics.duplicate_claims.add(refused.iter().filter(|(_, _, why)| *why == Refused::AlreadyClaimed).count() as u64);
-        let claimed = self.hand_out(caller, &recipient, taken.items, taken.at).await?;
+        let (claimed, _) = self.hand_out(caller, &recipient, taken.items, taken.at, None).await?;
         let claimed = claimed.into_iter().map(|claimed| (claimed.item.facts.event_id, ItemOutcome::Ok(claimed)));
         Ok(in_order(claimed.collect(), refused))
     }

@@ -126,12 +126,13 @@ impl Inbox {
         let recipient = job.recipient.clone();
         let Next { taken, queues, due, is_unsettled } = self.run("claim_next", job).await?;
         self.count_claims(&taken);
-        let claims = self.hand_out(caller, &recipient, taken.items, taken.at).await?;
-        Ok(Found { claims, queues, due, is_unsettled })
+        let (claims, backlog) = self.hand_out(caller, &recipient, taken.items, taken.at, Some(&queues)).await?;
+        Ok(Found { claims, backlog, queues, due, is_unsettled })
     }
 
     async fn answer(&self, recipient: &Recipient, next: Handing<Found>) -> Result<ClaimedNext, InboxError> {
         let backlog = match next.answer() {
+            Some(Found { backlog: Some(backlog), .. }) => Some(*backlog),
             Some(found) => self.backlog(recipient, &found.queues, self.parts.clock.now()).await,
             None => None,
         };
@@ -148,6 +149,8 @@ impl Inbox {
 /// What one attempt found.
 struct Found {
     claims: Vec<Claimed>,
+    /// What is left, read with the envelopes.
+    backlog: Option<Backlog>,
     /// The queues that were looked at, without the paused ones.
     queues: QueueFilter,
     /// A lower bound of when time will next change the inbox.

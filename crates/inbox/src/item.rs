@@ -1,5 +1,6 @@
 //! Inbox items as they are stored: what never changes after the publish, and the state that the machine moves.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{AgentSessionId, DeduplicationKey, EventId, EventType, PrincipalId, Priority, QueueName, Seq, Timestamp, Work, WorkFor};
@@ -226,8 +227,8 @@ pub struct ItemFacts {
 /// An item: what it is about, and where it stands. Moved only by the machine in this crate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
-    /// What is fixed.
-    pub facts: ItemFacts,
+    /// What is fixed; shared, because an item is copied on its way into the store and out of it.
+    pub facts: Arc<ItemFacts>,
     /// The `seq` of the log row that last made it claimable.
     pub ring_seq: Seq,
     /// Where it stands.
@@ -286,7 +287,7 @@ impl Item {
             envelope_bytes: u32::try_from(envelope_bytes).unwrap_or(u32::MAX),
         };
         Self {
-            facts,
+            facts: Arc::new(facts),
             ring_seq: seq,
             state: AckState::Available,
             dead_letter: DeadLetterState::None,

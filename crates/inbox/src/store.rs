@@ -234,6 +234,19 @@ pub trait InboxStore: Send + Sync {
     /// The stored envelopes of events of a tenant ([`domain::Event::body`]) in the order asked: from the log, else from what was copied aside
     /// when the log row went. `None` for what is in neither.
     async fn envelopes(&self, tenant: &TenantId, events: &[(Seq, EventId)]) -> Result<Vec<Option<Bytes>>, StoreError>;
+    /// The envelopes of events that were claimed from an inbox ([`InboxStore::envelopes`]), with what is left of it ([`InboxStore::backlog`]): what
+    /// the answer of a claim needs, for stores to read at once.
+    async fn envelopes_and_backlog(
+        &self,
+        recipient: &Recipient,
+        events: &[(Seq, EventId)],
+        queues: &QueueFilter,
+        now: Timestamp,
+        most: u64,
+    ) -> Result<(Vec<Option<Bytes>>, Backlog), StoreError> {
+        let envelopes = self.envelopes(&recipient.tenant, events).await?;
+        Ok((envelopes, self.backlog(recipient, queues, now, most).await?))
+    }
     /// Inboxes of active tenants whose `next_due` has come by `now`, at most `limit`; tenants take turns, and within a tenant the longest due come first.
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Recipient>, StoreError>;
     /// When the next inbox of an active tenant is due.

@@ -8,7 +8,8 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::change::{Change, Tally};
 use crate::{
-    AckState, ClaimKey, ClaimRecord, Claimed, Concurrency, Inbox, InboxError, Item, LeaseKey, LeaseToken, NoArrow, Recipient, Settings,
+    AckState, Backlog, ClaimKey, ClaimRecord, Claimed, Concurrency, Inbox, InboxError, Item, LeaseKey, LeaseToken, NoArrow, QueueFilter,
+    Recipient, Settings,
 };
 
 /// On which terms items are claimed.
@@ -124,20 +125,30 @@ pub(crate) fn fits(settings: &Settings, bytes: &mut usize, item: &Item) -> bool 
 }
 
 impl Inbox {
-    /// Adds the envelopes, read outside the writer. When they cannot be read, what was claimed is given back.
+    /// Adds the envelopes, read outside the writer, and says how much of `queues` is left, where it is asked for. When they cannot be read, what was
+    /// claimed is given back.
     pub(crate) async fn hand_out(
         &self,
         caller: &Caller,
         recipient: &Recipient,
         taken: Vec<(Item, LeaseToken)>,
         at: Timestamp,
-    ) -> Result<Vec<Claimed>, InboxError> {
+        queues: Option<&QueueFilter>,
+    ) -> Result<(Vec<Claimed>, Option<Backlog>), InboxError> {
         if taken.is_empty() {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         }
         let wanted: Vec<(Seq, EventId)> = taken.iter().map(|(item, _)| (item.facts.inbox_seq, item.facts.event_id)).collect();
-        let envelopes = match self.parts.store.envelopes(&recipient.tenant, &wanted).await {
-            Ok(envelopes) => envelopes,
+        let (store, most) = (&self.parts.store, self.settings().backlog_count_max);
+        let read = match queues {
+            Some(queues) => {
+                let read = store.envelopes_and_backlog(recipient, &wanted, queues, self.parts.clock.now(), most).await;
+                read.map(|(envelopes, backlog)| (envelopes, Some(backlog)))
+            }
+            None => store.envelopes(&recipient.tenant, &wanted).await.map(|envelopes| (envelopes, None)),
+        };
+        let (envelopes, backlog) = match read {
+            Ok(read) => read,
             Err(error) => {
                 let claims = taken.into_iter().map(|(item, token)| (item.facts.event_id, token)).collect();
                 if let Err(error) = self.give_back_unread(caller, claims).await {
@@ -147,12 +158,11 @@ impl Inbox {
             }
         };
         let claims = taken.into_iter().zip(envelopes.into_iter().chain(std::iter::repeat(None)));
-        Ok(claims
-            .map(|((item, token), envelope)| {
-                let expires_in = item.lease.as_ref().map(|lease| lease.until.since(at)).unwrap_or_default();
-                Claimed { item, token, expires_in, envelope }
-            })
-            .collect())
+        let claims = claims.map(|((item, token), envelope)| {
+            let expires_in = item.lease.as_ref().map(|lease| lease.until.since(at)).unwrap_or_default();
+            Claimed { item, token, expires_in, envelope }
+        });
+        Ok((claims.collect(), backlog))
     }
 
     pub(crate) fn count_claims(&self, taken: &Taken) {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 
 use crate::failure::Failure;
-use crate::ground::{Ground, PAYLOAD_BYTES};
+use crate::ground::{CHANNEL, Ground, PAYLOAD_BYTES};
 use crate::wire::{HttpConnection, Request};
 
 /// Items in a request that only gives work.
@@ -17,7 +17,9 @@ const FILL: usize = 1_000;
 /// An event that leaves an item for the agent `reader`.
 fn work() -> String {
     let text = "x".repeat(PAYLOAD_BYTES - r#"{"text":""}"#.len());
-    format!(r#"{{"type":"bench.task","recipients":[{{"kind":"agent","id":"reader"}}],"payload":{{"text":"{text}"}}}}"#)
+    format!(
+        r#"{{"type":"bench.task","channel":"{CHANNEL}","recipients":[{{"kind":"agent","id":"reader"}}],"payload":{{"text":"{text}"}}}}"#
+    )
 }
 
 /// A request that gives `count` items.

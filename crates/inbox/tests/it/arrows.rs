@@ -1,5 +1,6 @@
 //! Every arrow of the state machine and every missing one, against the table of the design page, written out anew.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{EventId, EventType, Priority, QueueName, Timestamp, Work, WorkFor};
@@ -118,9 +119,9 @@ fn reached(state: AckState, max_attempts: u32, expires_at: Option<Timestamp>) ->
             &[H::Claim, H::Fail]
         }
         AckState::Expired => {
-            item.facts.expires_at = Some(START);
+            Arc::make_mut(&mut item.facts).expires_at = Some(START);
             H::Time.apply(&mut item, START).unwrap();
-            item.facts.expires_at = expires_at;
+            Arc::make_mut(&mut item.facts).expires_at = expires_at;
             &[]
         }
     };

@@ -2,7 +2,7 @@
 
 use domain::{Seq, StoreError, Timestamp};
 use inbox::{Item, RecipientNumber};
-use rusqlite::params;
+use rusqlite::{CachedStatement, Statement, params};
 
 use super::{payloads, recipients, rows};
 use crate::codec;
@@ -14,21 +14,24 @@ const ABSENT: Failure = Failure::Store(StoreError::Conflict("there is no such it
 
 /// Writes the changed items of one or several inboxes.
 pub(super) fn put(tx: &WriteTx, items: &[Item]) -> Result<(), Failure> {
-    let mut copies = Copies::default();
-    for item in items {
-        if item.state.is_ended() {
-            end(tx, item)?;
+    if items.iter().any(|item| !item.state.is_ended()) {
+        let mut update = tx.prepare(sql!("inbox/update_item"))?;
+        items.iter().filter(|item| !item.state.is_ended()).try_for_each(|item| update_item(tx, &mut update, item))?;
+    }
+    if items.iter().any(|item| item.state.is_ended()) {
+        let mut ending = Ending { end: tx.prepare(sql!("inbox/end_item"))?, remove: tx.prepare(sql!("inbox/remove_item"))? };
+        let mut copies = Copies::default();
+        for item in items.iter().filter(|item| item.state.is_ended()) {
+            ending.item(item)?;
             copies.release(tx, item.facts.recipient, item.facts.inbox_seq)?;
-        } else {
-            update(tx, item)?;
         }
     }
     Ok(())
 }
 
 /// A current item keeps its place among the rings most of the time, and then their index is not touched.
-fn update(tx: &WriteTx, item: &Item) -> Result<(), Failure> {
-    if write(tx, item)? > 0 {
+fn update_item(tx: &WriteTx, update: &mut Statement<'_>, item: &Item) -> Result<(), Failure> {
+    if write(update, item)? > 0 {
         return Ok(());
     }
     let key = params![
@@ -38,14 +41,14 @@ fn update(tx: &WriteTx, item: &Item) -> Result<(), Failure> {
         item.state.is_current(),
     ];
     tx.prepare(sql!("inbox/update_ring"))?.execute(key)?;
-    if write(tx, item)? > 0 { Ok(()) } else { Err(ABSENT) }
+    if write(update, item)? > 0 { Ok(()) } else { Err(ABSENT) }
 }
 
-fn write(tx: &WriteTx, item: &Item) -> Result<usize, Failure> {
+fn write(update: &mut Statement<'_>, item: &Item) -> Result<usize, Failure> {
     let lease = item.lease.as_ref();
-    let values = params![
+    Ok(update.execute(params![
         item.facts.recipient.get(),
-        item.facts.event_id.uuid().into_bytes(),
+        item.facts.event_id.uuid().as_bytes(),
         rows::state_number(item.state),
         rows::dead_letter_number(item.dead_letter),
         item.claim_key.as_micros(),
@@ -64,33 +67,39 @@ fn write(tx: &WriteTx, item: &Item) -> Result<usize, Failure> {
         item.due_at().map(Timestamp::as_micros),
         codec::from_seq(item.ring_seq),
         item.state.is_current(),
-    ];
-    Ok(tx.prepare(sql!("inbox/update_item"))?.execute(values)?)
+    ])?)
 }
 
-/// Moves an item out of the hot table.
-fn end(tx: &WriteTx, item: &Item) -> Result<(), Failure> {
-    let ended_at = item.ended_at.ok_or(Failure::Store(StoreError::Conflict("an item ends without a time")))?;
-    let (recipient, event) = (item.facts.recipient.get(), item.facts.event_id.uuid().into_bytes());
-    let values = params![
-        recipient,
-        event,
-        rows::state_number(item.state),
-        rows::dead_letter_number(item.dead_letter),
-        item.claim_key.as_micros(),
-        item.delivery_attempts,
-        item.counted_attempts,
-        rows::number(item.generation.get()),
-        item.lease_hash.as_ref().map(|hash| hash.as_bytes().as_slice()),
-        rows::history_text(&item.history)?,
-        codec::from_seq(item.ring_seq),
-        ended_at.as_micros(),
-    ];
-    if tx.prepare(sql!("inbox/end_item"))?.execute(values)? == 0 {
-        return Err(ABSENT);
+/// Moves items out of the hot table.
+struct Ending<'t> {
+    end: CachedStatement<'t>,
+    remove: CachedStatement<'t>,
+}
+
+impl Ending<'_> {
+    fn item(&mut self, item: &Item) -> Result<(), Failure> {
+        let ended_at = item.ended_at.ok_or(Failure::Store(StoreError::Conflict("an item ends without a time")))?;
+        let (recipient, uuid) = (item.facts.recipient.get(), item.facts.event_id.uuid());
+        let moved = self.end.execute(params![
+            recipient,
+            uuid.as_bytes(),
+            rows::state_number(item.state),
+            rows::dead_letter_number(item.dead_letter),
+            item.claim_key.as_micros(),
+            item.delivery_attempts,
+            item.counted_attempts,
+            rows::number(item.generation.get()),
+            item.lease_hash.as_ref().map(|hash| hash.as_bytes().as_slice()),
+            rows::history_text(&item.history)?,
+            codec::from_seq(item.ring_seq),
+            ended_at.as_micros(),
+        ])?;
+        if moved == 0 {
+            return Err(ABSENT);
+        }
+        self.remove.execute(params![recipient, uuid.as_bytes()])?;
+        Ok(())
     }
-    tx.prepare(sql!("inbox/remove_item"))?.execute(params![recipient, event])?;
-    Ok(())
 }
 
 /// The logs of the inboxes that were seen last: whose floor an event has passed may have a copy of its envelope.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{EventId, Priority, QueueName, TenantId, Timestamp};
@@ -117,7 +118,7 @@ fn item(row: &Row<'_>) -> Result<Item, Failure> {
         envelope_bytes: count(row, 14)?,
     };
     Ok(Item {
-        facts,
+        facts: Arc::new(facts),
         ring_seq: codec::seq(row, 15)?,
         state: coded(row, 16, "state", parse_state)?,
         dead_letter: coded(row, 17, "dead-letter state", parse_dead_letter)?,

@@ -2,7 +2,7 @@
 
 use domain::{EventId, Timestamp};
 use inbox::{AckState, Item, ItemFilter, ItemPage, ItemRange, QueueFilter, RecipientNumber};
-use rusqlite::{Connection, Params, Row, params};
+use rusqlite::{Connection, Params, Row, Statement, params};
 
 use super::list;
 use super::rows::{ended_item, hot_item, parsed, state_number};
@@ -167,9 +167,22 @@ pub(super) fn item(
     event: EventId,
     lost: &mut Vec<Lost>,
 ) -> Result<Option<Item>, Failure> {
-    let key = params![recipient.get(), event.uuid().into_bytes()];
-    let mut statement = connection.prepare_cached(sql!("inbox/item"))?;
-    if let Some(row) = statement.query(key)?.next()? {
+    let mut hot = connection.prepare_cached(sql!("inbox/item"))?;
+    item_by(&mut hot, connection, metrics, recipient, event, lost)
+}
+
+/// The same with the statement that finds it in the hot table.
+fn item_by(
+    hot: &mut Statement<'_>,
+    connection: &Connection,
+    metrics: &StoreMetrics,
+    recipient: RecipientNumber,
+    event: EventId,
+    lost: &mut Vec<Lost>,
+) -> Result<Option<Item>, Failure> {
+    let uuid = event.uuid();
+    let key = params![recipient.get(), uuid.as_bytes()];
+    if let Some(row) = hot.query(key)?.next()? {
         return readable(row, hot_item, metrics, lost);
     }
     let mut statement = connection.prepare_cached(sql!("inbox/ended_item"))?;
@@ -181,7 +194,9 @@ pub(super) fn item(
 /// These items in any state, in the order asked.
 pub(super) fn find(tx: &WriteTx, recipient: RecipientNumber, events: &[EventId]) -> Result<Vec<Option<Item>>, Failure> {
     let mut lost = Vec::new();
-    let found = events.iter().map(|event| item(tx.connection(), tx.metrics(), recipient, *event, &mut lost)).collect();
+    let mut hot = tx.prepare(sql!("inbox/item"))?;
+    let found = events.iter().map(|event| item_by(&mut hot, tx.connection(), tx.metrics(), recipient, *event, &mut lost)).collect();
+    drop(hot);
     set_aside(tx, &lost)?;
     found
 }

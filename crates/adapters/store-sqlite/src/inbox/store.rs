@@ -139,6 +139,26 @@ impl InboxStore for SqliteStore {
         self.read(move |tx| payloads::envelopes(tx, &tenant, &events)).await
     }
 
+    async fn envelopes_and_backlog(
+        &self,
+        recipient: &Recipient,
+        events: &[(Seq, EventId)],
+        queues: &QueueFilter,
+        now: Timestamp,
+        most: u64,
+    ) -> Result<(Vec<Option<Bytes>>, Backlog), StoreError> {
+        let (recipient, events, queues) = (recipient.clone(), events.to_vec(), queues.clone());
+        self.read(move |tx| {
+            let envelopes = payloads::envelopes(tx, &recipient.tenant, &events)?;
+            let backlog = match view(tx, &recipient)?.row {
+                Some(row) => backlog::backlog(tx.connection(), row.number, &queues, now, most)?,
+                None => Backlog::default(),
+            };
+            Ok((envelopes, backlog))
+        })
+        .await
+    }
+
     async fn due(&self, now: Timestamp, limit: usize) -> Result<Vec<Recipient>, StoreError> {
         self.read(move |tx| due(tx, now, limit)).await
     }

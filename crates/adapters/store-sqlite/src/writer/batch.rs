@@ -59,15 +59,8 @@ pub(crate) fn run(tx: &mut WriteTx, jobs: &mut [Job]) -> Result<Vec<Result<(), S
 /// Runs one job. The outer error means that the transaction cannot go on.
 fn attempt(tx: &mut WriteTx, job: &mut Job) -> Result<Result<(), StoreError>, StoreError> {
     match job {
-        Job::Append(append) => {
-            let before = tx.changes();
-            let outcome = guarded("append", || append.attempt(tx));
-            match outcome {
-                // It wrote something and then failed: without a savepoint only the whole batch can be undone.
-                Err(error) if tx.changes() != before || tx.is_over() => Err(error),
-                outcome => Ok(outcome),
-            }
-        }
+        Job::Append(append) => together(tx, "append", |tx| append.attempt(tx)),
+        Job::Work(work) if !work.is_undone_alone() => together(tx, work.name(), |tx| work.attempt(tx)),
         Job::Work(work) => {
             tx.begin_unit()?;
             let name = work.name();
@@ -78,6 +71,20 @@ fn attempt(tx: &mut WriteTx, job: &mut Job) -> Result<Result<(), StoreError>, St
                 Err(failure) => Err(outcome.err().unwrap_or_else(|| failure.into())),
             }
         }
+    }
+}
+
+/// Runs a job that is undone with its batch only.
+fn together(
+    tx: &mut WriteTx,
+    name: &'static str,
+    attempt: impl FnOnce(&mut WriteTx) -> Result<(), StoreError>,
+) -> Result<Result<(), StoreError>, StoreError> {
+    let before = tx.changes();
+    match guarded(name, || attempt(tx)) {
+        // It wrote something and then failed: without a savepoint only the whole batch can be undone.
+        Err(error) if tx.changes() != before || tx.is_over() => Err(error),
+        outcome => Ok(outcome),
     }
 }
 

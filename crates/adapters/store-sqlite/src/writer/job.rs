@@ -25,6 +25,11 @@ pub(crate) enum Job {
 pub(crate) trait Work: Send {
     /// Labels metrics and logs.
     fn name(&self) -> &'static str;
+    /// Whether it is undone by itself when it fails. The others fail before they write; one that does not takes its whole batch back with it,
+    /// which then runs again one by one. So the pages that they change are not copied first.
+    fn is_undone_alone(&self) -> bool {
+        true
+    }
     /// Does it; what it did is undone when it answers an error.
     fn attempt(&mut self, tx: &mut WriteTx) -> Result<(), StoreError>;
     /// Hands out the outcome.
@@ -164,6 +169,10 @@ impl Work for UnitJob<dyn PublishTx> {
 impl Work for UnitJob<dyn InboxTx> {
     fn name(&self) -> &'static str {
         self.name
+    }
+
+    fn is_undone_alone(&self) -> bool {
+        false
     }
 
     fn attempt(&mut self, tx: &mut WriteTx) -> Result<(), StoreError> {

@@ -108,7 +108,7 @@ pub(super) fn item(item: inbox::Item, caller: &Caller, agent: &PrincipalId) -> I
 
 /// An item as polls show it: without its history.
 pub(super) fn polled(item: inbox::Item, paused: bool, caller: &Caller, agent: &PrincipalId) -> InboxItem {
-    let facts = item.facts;
+    let facts = std::sync::Arc::unwrap_or_clone(item.facts);
     let (lease_until, attempt_deadline, owner) = match item.lease {
         Some(lease) => (Some(lease.until), Some(lease.attempt_deadline), lease.session),
         None => (None, None, None),
