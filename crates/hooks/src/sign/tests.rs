@@ -1,3 +1,5 @@
+//! Official vectors, and what other libraries say of what is signed here.
+
 use std::time::Duration;
 
 use base64::Engine;

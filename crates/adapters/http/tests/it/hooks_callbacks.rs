@@ -139,7 +139,8 @@ async fn a_wrong_member_is_refused_where_it_stands() {
         let answer = world.post(&world.agent, CALLBACKS, &with(member, value)).await;
         answer.expect_problem(400, "validation_failed", Some(pointer));
     }
-    for (url, reason) in [("/relative", "malformed"), ("gopher://agent.example/", "scheme"), ("https://private.example/CANARY", "network")] {
+    for (url, reason) in [("/relative", "malformed"), ("gopher://agent.example/", "scheme"), ("https://private.example/CANARY", "network")]
+    {
         let answer = world.post(&world.agent, CALLBACKS, &with("callback_url", json!(url))).await;
         let problem = answer.expect_problem(400, "url_refused", Some("/callback_url"));
         assert!(problem["reason"] == reason && !problem.to_string().contains("CANARY"), "{problem}");

@@ -103,8 +103,9 @@ impl Walk {
 
 /// When an event's id was made, as `UUIDv7` say. Its item was made then or later, never before.
 fn made_at(event: &[u8]) -> Option<Timestamp> {
-    let [a, b, c, d, e, f, version, ..] = *event else { return None };
-    let millis = i64::from_be_bytes([0, 0, a, b, c, d, e, f]);
+    let mut bytes = [0; 8];
+    bytes.get_mut(2..)?.copy_from_slice(event.get(..6)?);
+    let (millis, version) = (i64::from_be_bytes(bytes), *event.get(6)?);
     (version >> 4 == 7).then(|| Timestamp::from_micros(millis.saturating_mul(1_000)))
 }
 
