@@ -20,7 +20,8 @@ async fn call(world: &World, call: &str, held: &Claimed, session: domain::AgentS
         "heartbeat" => drop(inbox.heartbeat(alpha, Some(&session), vec![Heartbeat { event, token, extend: None }]).await.unwrap()),
         "acknowledge" => drop(inbox.acknowledge(alpha, Some(&session), vec![ack(held, inbox::AckResult::Completed)]).await.unwrap()),
         _ => {
-            drop(inbox.release(alpha, GiveBack { event, token, reason: String::new(), rest: None, session: Some(session) }).await.unwrap())
+            let release = GiveBack { event, token, reason: String::new(), rest: None, session: Some(session) };
+            inbox.release(alpha, release).await.unwrap();
         }
     }
 }

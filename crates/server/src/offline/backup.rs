@@ -36,14 +36,24 @@ enum Origin {
     Either,
 }
 
+/// How a running server is named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Named {
+    /// By a flag.
+    ByFlag,
+    /// By the environment or the client's file.
+    Elsewhere,
+    /// Not at all.
+    No,
+}
+
 /// Whose backup is meant. An explicit directory is never passed over for a server that happens to be configured, nor the other way round.
-fn whose(names_directory: bool, names_server: bool, names_server_by_flag: bool, has_store: bool) -> Result<Origin, &'static str> {
-    match (names_directory, names_server) {
-        (true, _) if names_server_by_flag => Err("--data-dir names a store, --url and --token a running server: give one of them"),
+fn whose(names_directory: bool, server: Named, has_store: bool) -> Result<Origin, &'static str> {
+    match (names_directory, server) {
+        (true, Named::ByFlag) => Err("--data-dir names a store, --url and --token a running server: give one of them"),
         (true, _) => Ok(Origin::Store),
-        (false, true) => Ok(Origin::Server),
-        (false, false) if has_store => Ok(Origin::Either),
-        (false, false) => Ok(Origin::Server),
+        (false, Named::No) if has_store => Ok(Origin::Either),
+        (false, _) => Ok(Origin::Server),
     }
 }
 
@@ -57,8 +67,12 @@ pub(crate) fn backup(arguments: &BackupArguments, options: cli::GlobalOptions) -
         Ok(to) => to,
         Err(error) => return failed(&format!("{}: {error}", arguments.to.display())),
     };
-    let (by_flag, named) = (options.names_server_by_flag(), options.names_server());
-    let from = match whose(arguments.source.names_data_dir(), named, by_flag, has_store(&config.data.dir)) {
+    let server = match () {
+        () if options.names_server_by_flag() => Named::ByFlag,
+        () if options.names_server() => Named::Elsewhere,
+        () => Named::No,
+    };
+    let from = match whose(arguments.source.names_data_dir(), server, has_store(&config.data.dir)) {
         Ok(Origin::Server) => return on_runtime(cli::backup(&to, options)),
         Ok(from) => from,
         Err(fault) => {
@@ -90,21 +104,23 @@ async fn copy(store: &SqliteStore, to: &Path) -> ExitCode {
 
 #[cfg(test)]
 mod tests {
-    use super::{Origin, whose};
+    use super::{Named, Origin, whose};
 
     #[test]
     fn a_directory_that_is_named_is_backed_up_and_nothing_else() {
-        for (has_store, by_environment) in [(true, true), (true, false), (false, true), (false, false)] {
-            assert_eq!(whose(true, by_environment, false, has_store), Ok(Origin::Store));
+        for has_store in [true, false] {
+            for server in [Named::Elsewhere, Named::No] {
+                assert_eq!(whose(true, server, has_store), Ok(Origin::Store));
+            }
+            assert!(whose(true, Named::ByFlag, has_store).is_err(), "both are named");
         }
-        assert!(whose(true, true, true, true).is_err() && whose(true, false, true, true).is_err(), "both are named");
     }
 
     #[test]
     fn a_server_that_is_named_is_asked_and_the_configured_store_is_for_when_none_is() {
-        assert_eq!(whose(false, true, true, true), Ok(Origin::Server));
-        assert_eq!(whose(false, true, false, true), Ok(Origin::Server));
-        assert_eq!(whose(false, false, false, true), Ok(Origin::Either));
-        assert_eq!(whose(false, false, false, false), Ok(Origin::Server));
+        assert_eq!(whose(false, Named::ByFlag, true), Ok(Origin::Server));
+        assert_eq!(whose(false, Named::Elsewhere, true), Ok(Origin::Server));
+        assert_eq!(whose(false, Named::No, true), Ok(Origin::Either));
+        assert_eq!(whose(false, Named::No, false), Ok(Origin::Server));
     }
 }

@@ -1,6 +1,6 @@
 //! The key that seals what the store keeps secret: given in the configuration, or made once and kept beside the embedded store.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -48,7 +48,7 @@ fn own(data: &Path, previous: &mut Vec<MasterKey>) -> Result<MasterKey, String> 
 /// Makes a fresh key in a file that is not there yet.
 pub(crate) fn make(path: &Path) -> Result<(), String> {
     let bytes = MasterKey::generate().map_err(|error| format!("the master key cannot be made: {error}"))?;
-    write_private(path, &STANDARD.encode(&*bytes)).map_err(|error| format!("the master key cannot be kept in {}: {error}", path.display()))
+    write_private(path, &STANDARD.encode(*bytes)).map_err(|error| format!("the master key cannot be kept in {}: {error}", path.display()))
 }
 
 /// The key in a file: 32 bytes in base64.
@@ -63,7 +63,7 @@ fn decode(text: &str) -> Result<MasterKey, &'static str> {
     MasterKey::new(&bytes).map_err(|_| EXPECTED)
 }
 
-fn exists(path: &PathBuf) -> Result<bool, String> {
+fn exists(path: &Path) -> Result<bool, String> {
     path.try_exists().map_err(|error| format!("{} cannot be looked at: {error}", path.display()))
 }
 

@@ -31,7 +31,7 @@ async fn a_redriven_item_keeps_its_history_and_rings_again() {
     let done = world.cast.owner.post("/v1/inbox/redrive", &real).await.expect(200);
     assert_eq!((&done["matched"], &done["changed"]), (&json!(1), &json!(1)));
     let page = poll(alpha, json!({"after_seq": head})).await;
-    assert_eq!(ids(&page, "events"), [id.clone()], "a cursor poller sees it again");
+    assert_eq!(ids(&page, "events"), std::slice::from_ref(&id), "a cursor poller sees it again");
     let claimed = claim_one(alpha, json!({})).await;
     assert_eq!((&claimed["delivery_attempts"], &item(alpha, &id).await["dead_letter_state"]), (&json!(2), &json!("redriven")));
     assert_eq!(claimed["prior_attempts"][0]["outcome"], "failed");
