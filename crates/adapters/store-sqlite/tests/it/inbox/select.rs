@@ -127,7 +127,9 @@ async fn a_row_that_cannot_be_read_blocks_nobody_and_is_put_aside() {
         let damaged = raw.execute(&format!("UPDATE inbox_items SET {damage} WHERE event_id = ?1"), [ids[0].uuid().into_bytes()]);
         assert_eq!(damaged, Ok(1), "{damage}");
         let page = fixture.store.poll(&fixture.recipient("alpha"), &super::list::range(0, 1)).await.unwrap();
-        assert_eq!((events(&page.items), page.more), (ids[1..2].to_vec(), true), "{damage}");
+        // A poll reads no history, so it does not see what is wrong with one.
+        let first = usize::from(!damage.starts_with("history"));
+        assert_eq!((events(&page.items), page.more), (vec![ids[first]], true), "{damage}");
         assert_eq!(events(&fixture.available("alpha", QueueFilter::default(), 1).await), ids[1..2], "{damage}");
         assert_eq!(events(&fixture.available("alpha", QueueFilter::default(), 9).await), ids[1..], "{damage}");
         let whole = if healed { &ids[..] } else { &ids[1..] };
@@ -211,7 +213,8 @@ async fn a_redriven_item_keeps_its_history_and_moves_its_ring() {
     fixture.put(vec![item.clone()]).await.unwrap();
     assert_eq!(fixture.item("alpha", id).await, Some(item.clone()));
     let page = fixture.store.poll(&fixture.recipient("alpha"), &super::list::range(1, 9)).await.unwrap();
-    assert_eq!((page.items, page.oldest), (vec![item], Some(crate::support::seq(2))));
+    let item = inbox::Item { history: Vec::new(), ..item };
+    assert_eq!((page.items, page.oldest), (vec![item], Some(crate::support::seq(2))), "a poll reads no history");
 }
 
 #[tokio::test]
