@@ -5,7 +5,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use authz::Caller;
 use bytes::Bytes;
-use domain::{ConsumerName, Seq, StoreError, SyncEpoch, TenantId};
+use domain::{ConsumerName, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
 use thiserror::Error;
 
 use crate::{ConsumerKey, Holder, Save, SaveOutcome, Taken};
@@ -88,6 +88,8 @@ pub trait Consumers: Send + Sync {
     async fn save(&self, saves: &[Save]) -> Result<Vec<SaveOutcome>, ConsumerError>;
     /// Fenced; moves the value to `seq`, down only from above the head, and answers what is stored. Only for resync.
     async fn restart(&self, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, ConsumerError>;
+    /// The consumers that were taken at or after `since` (the store's clock), each with its present holder: how a quiet session learns that it was taken over elsewhere.
+    async fn taken_since(&self, since: Timestamp) -> Result<Vec<(ConsumerKey, Option<Holder>)>, ConsumerError>;
     /// The holder's connection ended by itself (not because another took over): a take that follows is no takeover and counts for no storm (`agent.takeover_burst`).
     fn detached(&self, key: &ConsumerKey, holder: Holder) {
         let _ = (key, holder);

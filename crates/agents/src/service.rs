@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use async_trait::async_trait;
 use authz::{Action, Authorizer, Caller, IdentityStore, Target};
-use domain::{ConsumerName, Seq, StoreError};
+use domain::{ConsumerName, Seq, StoreError, Timestamp};
 use tokio::time::Instant;
 
 use crate::takeovers::Takeovers;
@@ -77,6 +77,10 @@ impl Consumers for ConsumerService {
 
     async fn restart(&self, key: &ConsumerKey, holder: Holder, seq: Seq) -> Result<SaveOutcome, ConsumerError> {
         Ok(self.cursors.restart(key, holder, seq).await?)
+    }
+
+    async fn taken_since(&self, since: Timestamp) -> Result<Vec<(ConsumerKey, Option<Holder>)>, ConsumerError> {
+        Ok(self.cursors.taken_since(since).await?)
     }
 
     fn detached(&self, key: &ConsumerKey, holder: Holder) {

@@ -35,6 +35,8 @@ pub enum Action {
     AuditRead,
     /// Make an online backup: the instance operator.
     AdminBackup,
+    /// See the nodes that serve the store: the instance operator.
+    NodesRead,
     /// Ask who one is.
     MeRead,
     /// Poll one's own inbox and look at its items: agents, for themselves.
@@ -65,7 +67,7 @@ pub enum Action {
 
 impl Action {
     /// Every action.
-    pub const ALL: [Self; 28] = [
+    pub const ALL: [Self; 29] = [
         Self::EventsPublish,
         Self::EventsRead,
         Self::EventsScheduled,
@@ -81,6 +83,7 @@ impl Action {
         Self::TenantsManage,
         Self::AuditRead,
         Self::AdminBackup,
+        Self::NodesRead,
         Self::MeRead,
         Self::InboxPoll,
         Self::InboxClaim,
@@ -114,6 +117,7 @@ impl Action {
             Self::TenantsManage => "tenants.manage",
             Self::AuditRead => "audit.read",
             Self::AdminBackup => "admin.backup",
+            Self::NodesRead => "nodes.read",
             Self::MeRead => "me.read",
             Self::InboxPoll => "inbox.poll",
             Self::InboxClaim => "inbox.claim",
@@ -137,7 +141,7 @@ impl Action {
             Self::EventsPublish | Self::EventsScheduled => Some(Scope::Publish),
             Self::EventsRead => Some(Scope::Read),
             Self::AgentEventsConsume => Some(Scope::Consume),
-            Self::TenantsManage | Self::AdminBackup => Some(Scope::Instance),
+            Self::TenantsManage | Self::AdminBackup | Self::NodesRead => Some(Scope::Instance),
             Self::MeRead | Self::PresenceSet => None,
             Self::InboxPoll => Some(Scope::InboxPoll),
             Self::InboxClaim => Some(Scope::InboxClaim),

@@ -92,7 +92,7 @@ fn permits(subject: Subject<'_>, view: &RightsView, action: Action, target: Targ
         (A::SpacesManage | A::GrantsManage, T::Space(space)) => view.space(space.as_str()) == Some(Permission::Manage),
         (A::SpacesManage, T::Channel(channel)) => view.space(channel.space()) == Some(Permission::Manage),
         (A::GrantsManage, T::Channel(channel)) => view.channel(channel) == Some(Permission::Manage),
-        (A::TenantsManage | A::AdminBackup, T::Instance) => subject.in_default_tenant && view.role == Role::Owner,
+        (A::TenantsManage | A::AdminBackup | A::NodesRead, T::Instance) => subject.in_default_tenant && view.role == Role::Owner,
         _ => false,
     }
 }

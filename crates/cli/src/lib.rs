@@ -153,6 +153,9 @@ SIGINT or SIGTERM ends it once the command is done; a second one at once.
     /// Tenants, for the operator of the instance.
     #[command(subcommand)]
     Tenant(TenantCommand),
+    /// The server processes over the store, for the operator of the instance; the one that answers is marked.
+    #[command(after_help = "Example:\n  doorstep nodes")]
+    Nodes,
     /// The audit log: changes, and denied requests.
     #[command(after_help = "Example:\n  doorstep audit --decision deny --limit 20")]
     Audit(AuditArguments),
@@ -206,6 +209,7 @@ async fn dispatch(command: Command, session: &Session) -> Result<(), Failure> {
         Command::Channel(command) => commands::access::channel(command, session).await,
         Command::Grant(command) => commands::access::grant(command, session).await,
         Command::Tenant(command) => commands::tenants::run(command, session).await,
+        Command::Nodes => commands::nodes::run(session).await,
         Command::Audit(arguments) => commands::audit::run(arguments, session).await,
         Command::Me => commands::who::me(session).await,
         Command::Health => commands::who::health(session).await,

@@ -51,6 +51,7 @@ impl Subject {
                 let ScheduledCommand::Cancel { id } = command else { return of(Kind::Other, "publish") };
                 Self { thing: Some(format!("scheduled event {id}")), ..of(Kind::Other, "publish") }
             }
+            Command::Events(EventsCommand::Staged) => of(Kind::Other, "publish"),
             Command::Events(EventsCommand::Ls(_)) => of(Kind::Other, "read"),
             Command::Consumer(command) => match command {
                 ConsumerCommand::Ls { agent } => named(Some(format!("agent {agent}"))),
@@ -64,6 +65,7 @@ impl Subject {
             Command::Channel(command) => named(channel(command)),
             Command::Grant(command) => named(grant(command)),
             Command::Tenant(command) => Self { scopes: "instance", ..named(tenant(command)) },
+            Command::Nodes => of(Kind::Other, "instance"),
             _ => Self::default(),
         }
     }

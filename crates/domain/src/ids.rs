@@ -173,6 +173,10 @@ uuid_id!(
     /// The identity of a log's history; another one after a restore.
     SyncEpoch
 );
+uuid_id!(
+    /// One server process, from its start to its end.
+    NodeId
+);
 
 impl PrincipalId {
     /// The name under which the server acts. No principal can be created under it.

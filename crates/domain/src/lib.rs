@@ -19,7 +19,7 @@ pub use clock::{Clock, IdGenerator, SystemClock, SystemIds};
 pub use envelope::{EnvelopeParts, PayloadRef, Priority, encode_body, restamp_body};
 pub use event::{Actor, ActorKind, Audience, DeliveryFields, Event, EventOrigin};
 pub use ids::{
-    AgentSessionId, ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, PrincipalId, QueueName,
+    AgentSessionId, ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, NodeId, PrincipalId, QueueName,
     SessionId, SpaceId, SyncEpoch, TenantId, TokenId,
 };
 pub use json::{JsonTextError, check_json_text};

@@ -8,9 +8,9 @@ use agents::Consumers;
 use authz::Authorizer;
 use domain::{Clock, IdGenerator};
 use protocol::{CloseCode, Secret};
-use sync::Logs;
+use sync::{HintBus, Logs};
 use tokio::sync::watch;
-use tokio::time::{Instant, MissedTickBehavior, interval, timeout};
+use tokio::time::{Instant, MissedTickBehavior, interval, sleep_until, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -37,7 +37,9 @@ pub struct Parts {
     pub hook: Arc<dyn DeliveryHook>,
     /// Where hints about inboxes come from.
     pub hints: Arc<dyn InboxHints>,
-    /// Wall time, for the expiry of tokens.
+    /// How other nodes over the same store are told of take-overs; absent when this process uses it alone.
+    pub nodes: Option<Arc<dyn HintBus>>,
+    /// The store's time, for the expiry of tokens and for when consumers were taken.
     pub clock: Arc<dyn Clock>,
     /// Where session ids come from.
     pub ids: Arc<dyn IdGenerator>,
@@ -54,6 +56,7 @@ pub struct Gateway {
     pub(crate) consumers: Arc<dyn Consumers>,
     pub(crate) hook: Arc<dyn DeliveryHook>,
     pub(crate) hints: Arc<dyn InboxHints>,
+    pub(crate) nodes: Option<Arc<dyn HintBus>>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) ids: Arc<dyn IdGenerator>,
     pub(crate) settings: Settings,
@@ -82,7 +85,7 @@ const SWEEP_PAUSE: Duration = Duration::from_millis(50);
 impl Gateway {
     /// An engine without connections. Nothing is saved by itself until [`Gateway::run`].
     pub fn new(parts: Parts) -> Arc<Self> {
-        let Parts { authorizer, logs, consumers, hook, hints, clock, ids, settings, agents } = parts;
+        let Parts { authorizer, logs, consumers, hook, hints, nodes, clock, ids, settings, agents } = parts;
         let metrics = Arc::new(Metrics::default());
         let limits = RegistryLimits {
             per_owner: settings.max_connections_per_principal,
@@ -101,6 +104,7 @@ impl Gateway {
             consumers,
             hook,
             hints,
+            nodes,
             clock,
             ids,
             settings,
@@ -121,8 +125,12 @@ impl Gateway {
     async fn keep_saving(&self) {
         let mut ticks = interval(self.agents.ack_persist_interval.max(Duration::from_millis(1)));
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut looked_at = self.clock.now();
         loop {
-            ticks.tick().await;
+            tokio::select! {
+                _ = ticks.tick() => looked_at = self.look_for_takes(looked_at).await,
+                () = self.saver.hurried() => {}
+            }
             self.saver.tick().await;
         }
     }
@@ -179,22 +187,40 @@ impl Gateway {
 
     /// Why a new connection is not served at all.
     fn turns_away(&self) -> Option<CloseCode> {
-        if *self.phase.borrow() != Phase::Open {
+        if self.is_leaving() {
             return Some(CloseCode::ShuttingDown);
         }
         let open = usize::try_from(self.metrics.connections.get()).unwrap_or(usize::MAX);
         (open > self.settings.max_connections).then_some(CloseCode::RateLimited)
     }
 
+    /// Closes every connection with 4013, evenly over `over`, so that they do not all reach the other nodes at once. Meanwhile new ones are turned away, and polls and
+    /// pages are served as ever. Returns when all were asked to leave.
+    pub async fn disperse(&self, over: Duration) {
+        self.enter(Phase::Dispersing, |phase| *phase == Phase::Open);
+        let began = Instant::now();
+        let links = self.registry.links();
+        let count = u32::try_from(links.len()).unwrap_or(u32::MAX).max(1);
+        for (number, link) in (0..count).zip(links) {
+            // The first leaves at once, the last a little before the end.
+            sleep_until(began + over.mul_f64(f64::from(number) / f64::from(count))).await;
+            link.close(CloseCode::ShuttingDown);
+        }
+    }
+
+    fn enter(&self, next: Phase, from: impl Fn(&Phase) -> bool) {
+        self.phase.send_if_modified(|phase| {
+            let enters = from(phase);
+            if enters {
+                *phase = next;
+            }
+            enters
+        });
+    }
+
     /// From now on new connections, streams and polls are turned away (4013), and waiting polls answer what they have.
     pub fn drain(&self) {
-        self.phase.send_if_modified(|phase| {
-            let opens = *phase == Phase::Open;
-            if opens {
-                *phase = Phase::Draining;
-            }
-            opens
-        });
+        self.enter(Phase::Draining, |phase| !phase.is_draining());
     }
 
     /// Saves every acknowledgement that is held in memory, taking at most `within`. Answers whether all were saved.
@@ -230,6 +256,11 @@ impl Gateway {
 
     /// Whether nobody new is served.
     pub(crate) fn is_draining(&self) -> bool {
+        self.phase.borrow().is_draining()
+    }
+
+    /// Whether new connections are turned away.
+    pub(crate) fn is_leaving(&self) -> bool {
         *self.phase.borrow() != Phase::Open
     }
 

@@ -142,7 +142,7 @@ async fn resume_as(gateway: &Gateway, mut resume: Resume, credential: Option<Sec
 }
 
 async fn authenticate(gateway: &Gateway, credential: Option<Secret>) -> Result<Caller, CloseCode> {
-    if gateway.is_draining() {
+    if gateway.is_leaving() {
         return Err(CloseCode::ShuttingDown);
     }
     let credential = credential.ok_or(CloseCode::Unauthenticated)?;

@@ -9,6 +9,7 @@ mod handshake;
 mod hints;
 mod hook;
 mod metrics;
+mod nodes;
 mod phase;
 mod progress;
 mod rate;

@@ -8,10 +8,19 @@ use tokio::sync::watch;
 pub(crate) enum Phase {
     /// Everybody is served.
     Open,
+    /// Connections leave one after another and new ones are turned away; polls and pages are served as ever.
+    Dispersing,
     /// Nobody new is served; waiting polls answer what they have.
     Draining,
     /// Everybody is closed with this code.
     Closed(CloseCode),
+}
+
+impl Phase {
+    /// Whether nobody new is served.
+    pub(crate) const fn is_draining(&self) -> bool {
+        matches!(self, Self::Draining | Self::Closed(_))
+    }
 }
 
 /// Follows the phase.
@@ -25,7 +34,7 @@ impl PhaseWatch {
 
     /// Waits until the engine drains or closes.
     pub(crate) async fn draining(&mut self) {
-        if self.0.wait_for(|phase| *phase != Phase::Open).await.is_err() {
+        if self.0.wait_for(Phase::is_draining).await.is_err() {
             // The engine is gone, and with it whoever could be served.
         }
     }

@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use agents::{ConsumerError, Consumers, Save, SaveOutcome};
 use domain::Seq;
 use protocol::CloseCode;
+use tokio::sync::Notify;
 
 use crate::Metrics;
 use crate::registry::Registry;
@@ -21,13 +22,15 @@ pub(crate) struct Saver {
     registry: Arc<Registry>,
     metrics: Arc<Metrics>,
     touched: Mutex<Vec<Arc<Session>>>,
+    /// Rung when the next tick must not wait.
+    hurry: Notify,
     /// Held while a tick runs: whoever flushes waits for the saves that are under way.
     ticking: tokio::sync::Mutex<()>,
 }
 
 impl Saver {
     pub(crate) fn new(consumers: Arc<dyn Consumers>, registry: Arc<Registry>, metrics: Arc<Metrics>) -> Self {
-        Self { consumers, registry, metrics, touched: Mutex::default(), ticking: tokio::sync::Mutex::default() }
+        Self { consumers, registry, metrics, touched: Mutex::default(), hurry: Notify::new(), ticking: tokio::sync::Mutex::default() }
     }
 
     /// Something was dispatched or acknowledged: the next tick saves or verifies the session.
@@ -35,6 +38,17 @@ impl Saver {
         if session.key().is_some() && session.list() {
             self.lock(|touched| touched.push(Arc::clone(session)));
         }
+    }
+
+    /// Somebody else may hold the session's consumer by now: it is verified as soon as the ticker gets to it.
+    pub(crate) fn doubt(&self, session: &Arc<Session>) {
+        self.touch(session);
+        self.hurry.notify_one();
+    }
+
+    /// Waits until a session is doubted.
+    pub(crate) async fn hurried(&self) {
+        self.hurry.notified().await;
     }
 
     /// Saves and verifies what was touched, in batches. Answers whether everything that was held is stored.

@@ -77,10 +77,17 @@ impl Gateway {
     /// Saves what the present session holds, while it still may, then swaps the holder in the store. The old connection is told only
     /// after that.
     async fn take(&self, caller: &Caller, key: &ConsumerKey, holder: Holder) -> Result<Taken, ConsumerError> {
-        if let Some(Held { session, .. }) = self.registry.held(key) {
-            self.saver.flush(&session).await;
+        let held = self.registry.held(key).map(|held| held.session);
+        if let Some(session) = &held {
+            self.saver.flush(session).await;
         }
         let taken = self.consumers.take(caller, &key.name, holder).await;
+        let own = held.map(|session| session.holder());
+        if let Ok(taken) = &taken
+            && taken.previous.is_some_and(|previous| previous != holder && Some(previous) != own)
+        {
+            self.tell_nodes(key);
+        }
         if let Err(ConsumerError::TooManyTakeovers(_)) = &taken {
             self.metrics.takeovers_refused.increment();
         }

@@ -1,5 +1,5 @@
 //! The dispatcher: a durable, fenced consumer of every tenant's log that turns committed rows into outstanding rings. The log is its outbox: it
-//! rings for nothing that is not committed, and what it has not looked at waits.
+//! rings for nothing that is not committed, and what it has not looked at waits. Works for the tenants of the groups that are this node's.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -105,11 +105,13 @@ impl Dispatcher {
     /// Reads which tenants have hooks; answers those whose log has news.
     async fn refresh(&self) -> Result<BTreeSet<TenantId>, StoreError> {
         let (store, logs) = (&self.hooks.parts.store, &self.hooks.parts.logs);
+        let held = self.hooks.leases.held();
         let mut state = self.state.lock().await;
+        self.take(&mut state, &held).await?;
         let mut found = BTreeSet::new();
         let mut after: Option<TenantId> = None;
         loop {
-            let page = store.tenants(after.as_ref(), TENANTS_PER_STEP).await?;
+            let page = store.tenants(&held, after.as_ref(), TENANTS_PER_STEP).await?;
             let is_last = page.len() < TENANTS_PER_STEP;
             after = page.last().map(|tenant| tenant.tenant.clone());
             for row in page {
@@ -139,6 +141,19 @@ impl Dispatcher {
         Ok(behind)
     }
 
+    /// Takes the groups that are this node's now, and forgets the others. Positions are read after their group was taken: nobody else moves them by then.
+    async fn take(&self, state: &mut State, held: &[GroupNumber]) -> Result<(), StoreError> {
+        state.groups.retain(|group, _| held.contains(group));
+        let State { groups, tenants } = state;
+        tenants.retain(|_, reader| groups.contains_key(&reader.group));
+        for group in held {
+            if !groups.contains_key(group) {
+                groups.insert(*group, self.store("take_hook_group", TakeJob(*group)).await?);
+            }
+        }
+        Ok(())
+    }
+
     async fn keep_tails(&self, state: &mut State) {
         let most = self.hooks.parts.settings.tails_max;
         for (tenant, reader) in state.tenants.iter_mut().take(most).filter(|(_, reader)| reader.tail.is_none()) {
@@ -160,9 +175,9 @@ impl Dispatcher {
                     Ok(Reached::More) => {}
                     Ok(Reached::Head) => drop(tenants.remove(&tenant)),
                     Ok(Reached::Fenced) => {
-                        tracing::warn!(tenant.id = %tenant, "hooks are dispatched by somebody else by now; the group is taken again");
-                        *state = State::default();
-                        return Err(StoreError::Conflict("fenced off"));
+                        tracing::warn!(tenant.id = %tenant, "hooks are dispatched by somebody else by now; the group is forgotten");
+                        state.forget_group_of(&tenant);
+                        failure = Some(StoreError::Conflict("fenced off"));
                     }
                     Err(StoreError::TenantInactive) => {
                         state.tenants.remove(&tenant);
@@ -185,6 +200,10 @@ impl Dispatcher {
         let (parts, settings) = (&self.hooks.parts, &self.hooks.parts.settings);
         let Some(reader) = state.tenants.get(tenant) else { return Ok(Reached::Head) };
         let group = reader.group;
+        let Some(generation) = state.groups.get(&group).copied() else { return Ok(Reached::Head) };
+        if self.hooks.leases.remaining(group).is_zero() {
+            return Ok(Reached::Head);
+        }
         let looked = match reader.looked {
             Some(looked) => looked,
             None => self.begin(tenant).await?,
@@ -195,7 +214,6 @@ impl Dispatcher {
             parts.metrics.positions_lost.increment();
             tracing::warn!(tenant.id = %tenant, position.seq = looked.seq.get(), "the position of hooks in the log is lost; what waits is rung for");
             let hooks = self.hooks.everything(tenant).await?;
-            let generation = self.generation(state, group).await?;
             let stepped = self.store("reset_hook_position", ResetJob { tenant: tenant.clone(), group, generation, hooks }).await?;
             return Ok(self.note(state, tenant, stepped));
         }
@@ -210,7 +228,6 @@ impl Dispatcher {
             }
             return Ok(reached);
         }
-        let generation = self.generation(state, group).await?;
         let outstanding_max = settings.outstanding_max.max(1) as u64;
         let job = PageJob { tenant: tenant.clone(), group, generation, position, plan, outstanding_max };
         let stepped = self.store("store_rings", job).await?;
@@ -241,21 +258,20 @@ impl Dispatcher {
         Reached::Head
     }
 
-    /// The generation that a group was taken with; takes it the first time.
-    async fn generation(&self, state: &mut State, group: GroupNumber) -> Result<Generation, StoreError> {
-        if let Some(generation) = state.groups.get(&group) {
-            return Ok(*generation);
-        }
-        let generation = self.store("take_hook_group", TakeJob(group)).await?;
-        state.groups.insert(group, generation);
-        Ok(generation)
-    }
-
     async fn store<J: Job>(&self, name: &'static str, job: J) -> Result<J::Answer, StoreError> {
         self.hooks.run(name, job).await.map_err(|error| match error {
             HookError::Store(error) => error,
             _ => StoreError::RolledBack,
         })
+    }
+}
+
+impl State {
+    /// What is known of a tenant's group is somebody else's doing by now.
+    fn forget_group_of(&mut self, tenant: &TenantId) {
+        let Some(group) = self.tenants.get(tenant).map(|reader| reader.group) else { return };
+        self.groups.remove(&group);
+        self.tenants.retain(|_, reader| reader.group != group);
     }
 }
 

@@ -11,7 +11,7 @@ use tokio::sync::Notify;
 
 use crate::places::Places;
 use crate::{
-    Hook, HookBell, HookError, HookId, HookKind, HookStore, HookTx, HookUrl, Metrics, OutboundClient, Settings, UrlRefusal, Vault,
+    EveryGroup, GroupLeases, GroupNumber, Hook, HookBell, HookError, HookId, HookKind, HookStore, HookTx, HookUrl, Metrics, OutboundClient, Settings, UrlRefusal, Vault,
 };
 
 /// A hook is not rung any more because of its failures.
@@ -55,13 +55,19 @@ impl std::fmt::Debug for HooksParts {
 }
 
 /// Registrations of hooks, and what their owners and operators do with them.
-#[derive(Debug)]
 pub struct Hooks {
     pub(crate) parts: HooksParts,
     pub(crate) bell: Arc<HookBell>,
     /// Has the sender look for what is due.
     pub(crate) due: Notify,
     pub(crate) places: Arc<Places>,
+    pub(crate) leases: Arc<dyn GroupLeases>,
+}
+
+impl std::fmt::Debug for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Hooks").field("parts", &self.parts).field("places", &self.places).finish_non_exhaustive()
+    }
 }
 
 /// What runs in a transaction. It may run several times.
@@ -74,10 +80,15 @@ pub(crate) trait Job: Send + Sync + 'static {
 }
 
 impl Hooks {
-    /// Hooks over these parts.
+    /// Hooks over these parts, in a store that this process alone uses.
     pub fn new(parts: HooksParts) -> Arc<Self> {
+        Self::sharing(parts, Arc::new(EveryGroup::default()))
+    }
+
+    /// Hooks over these parts, in a store that several nodes use; `leases` tells for which tenants this one dispatches and sends.
+    pub fn sharing(parts: HooksParts, leases: Arc<dyn GroupLeases>) -> Arc<Self> {
         let places = Places::new(&parts.settings);
-        Arc::new(Self { parts, bell: Arc::default(), due: Notify::new(), places })
+        Arc::new(Self { parts, bell: Arc::default(), due: Notify::new(), places, leases })
     }
 
     /// The bell: whoever tails the log hands committed events to [`HookBell::observe`].
@@ -93,6 +104,12 @@ impl Hooks {
     /// The settings in force.
     pub const fn settings(&self) -> &Settings {
         &self.parts.settings
+    }
+
+    /// Waits until no ring of the group's tenants is on its way from this node, and what became of those that were is written. For whoever gives a
+    /// group up that [`GroupLeases::held`] names no more; whoever waits bounds the wait.
+    pub async fn quiet(&self, group: GroupNumber) {
+        self.places.quiet(group).await;
     }
 
     /// A hook of the caller's own, or, for operators, of an agent of its tenant.

@@ -12,6 +12,7 @@ mod delivery;
 mod dispatcher;
 mod error;
 mod gate;
+mod groups;
 mod health;
 mod hook;
 mod hook_url;
@@ -42,6 +43,7 @@ pub use calls::{AuthMode, Created, HookPatch, NewCallback, NewHook, NewKey, Publ
 pub use delivery::{AttemptClass, AttemptRecord, Delivery, Reason, WebhookId};
 pub use dispatcher::Dispatcher;
 pub use error::HookError;
+pub use groups::{EveryGroup, GroupLeases};
 pub use hook::{Challenge, DisabledCause, Health, Hook, HookId, HookKind, HookState, Profile};
 pub use hook_url::{HookUrl, UrlRefusal};
 pub use hooks::{HOOK_DISABLED, Hooks, HooksParts};

@@ -6,8 +6,9 @@ use std::hash::Hash;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use domain::TenantId;
+use tokio::sync::Notify;
 
-use crate::{Hook, HookId, Settings};
+use crate::{GroupNumber, Hook, HookId, Settings};
 
 /// Whether a hook is known to fail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +24,7 @@ struct Taken {
     hooks: HashSet<HookId>,
     hosts: HashMap<String, usize>,
     tenants: HashMap<TenantId, usize>,
+    groups: HashMap<GroupNumber, usize>,
     failing: usize,
     failing_by_tenant: HashMap<TenantId, usize>,
 }
@@ -31,6 +33,8 @@ struct Taken {
 #[derive(Debug)]
 pub(crate) struct Places {
     taken: Mutex<Taken>,
+    /// A group's last place was given back.
+    quiet: Notify,
     most: usize,
     most_per_tenant: usize,
     most_per_host: usize,
@@ -43,6 +47,7 @@ pub(crate) struct Place {
     hook: HookId,
     host: String,
     tenant: TenantId,
+    group: Option<GroupNumber>,
     condition: Condition,
 }
 
@@ -50,14 +55,15 @@ impl Places {
     pub(crate) fn new(settings: &Settings) -> Arc<Self> {
         Arc::new(Self {
             taken: Mutex::default(),
+            quiet: Notify::new(),
             most: settings.concurrency.max(1),
             most_per_tenant: settings.concurrency_per_tenant.max(1),
             most_per_host: settings.concurrency_per_host.max(1),
         })
     }
 
-    /// A place for the hook, if there is one.
-    pub(crate) fn take(self: &Arc<Self>, hook: &Hook, condition: Condition) -> Option<Place> {
+    /// A place for the hook, if there is one; for a ring of its tenant's group, or for one that its owner asks for here and now.
+    pub(crate) fn take(self: &Arc<Self>, hook: &Hook, group: Option<GroupNumber>, condition: Condition) -> Option<Place> {
         let mut taken = self.taken.lock().unwrap_or_else(PoisonError::into_inner);
         let (host, tenant) = (hook.url.host(), &hook.tenant);
         let count = |counts: &HashMap<TenantId, usize>| counts.get(tenant).copied().unwrap_or(0);
@@ -73,12 +79,15 @@ impl Places {
         taken.hooks.insert(hook.id);
         add(&mut taken.hosts, host.to_owned());
         add(&mut taken.tenants, tenant.clone());
+        if let Some(group) = group {
+            add(&mut taken.groups, group);
+        }
         if condition == Condition::Failing {
             taken.failing += 1;
             add(&mut taken.failing_by_tenant, tenant.clone());
         }
         drop(taken);
-        Some(Place { places: Arc::clone(self), hook: hook.id, host: host.to_owned(), tenant: tenant.clone(), condition })
+        Some(Place { places: Arc::clone(self), hook: hook.id, host: host.to_owned(), tenant: tenant.clone(), group, condition })
     }
 
     /// How many more may be taken at all.
@@ -89,6 +98,19 @@ impl Places {
     /// The hooks that have one.
     pub(crate) fn hooks(&self) -> Vec<HookId> {
         self.taken.lock().unwrap_or_else(PoisonError::into_inner).hooks.iter().copied().collect()
+    }
+
+    /// Waits until no place is taken for the group.
+    pub(crate) async fn quiet(&self, group: GroupNumber) {
+        loop {
+            let mut given_back = std::pin::pin!(self.quiet.notified());
+            // From here on no wake-up is missed.
+            given_back.as_mut().enable();
+            if !self.taken.lock().unwrap_or_else(PoisonError::into_inner).groups.contains_key(&group) {
+                return;
+            }
+            given_back.await;
+        }
     }
 
     /// The tenants that can have no more.
@@ -105,6 +127,12 @@ impl Drop for Place {
         taken.hooks.remove(&self.hook);
         subtract(&mut taken.hosts, &self.host);
         subtract(&mut taken.tenants, &self.tenant);
+        if let Some(group) = &self.group {
+            subtract(&mut taken.groups, group);
+            if !taken.groups.contains_key(group) {
+                self.places.quiet.notify_waiters();
+            }
+        }
         if self.condition == Condition::Failing {
             taken.failing = taken.failing.saturating_sub(1);
             subtract(&mut taken.failing_by_tenant, &self.tenant);

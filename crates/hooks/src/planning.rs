@@ -192,7 +192,8 @@ impl Job for PageJob {
             return Ok(None);
         }
         let mut stepped = Stepped { position: Some(self.position), ..Stepped::default() };
-        let hooks: Vec<HookId> = self.plan.rings.keys().copied().collect();
+        // All of them, in order: whoever changes rings of several hooks locks them by id.
+        let hooks: Vec<HookId> = self.plan.hooks.keys().copied().collect();
         let outstanding: BTreeMap<HookId, u64> = tx.outstanding(&hooks).await?.into_iter().collect();
         for (id, rings) in &self.plan.rings {
             let count = outstanding.get(id).copied().unwrap_or(0) + rings.len() as u64;

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::gate::Gate;
 use crate::places::{Condition, Place};
 use crate::settling::{BATCH_MAX, Outcome, TURN_MAX};
-use crate::{AttemptClass, Delivery, DueHook, DueQuery, Hook, HookError, HookKey, Hooks};
+use crate::{AttemptClass, Delivery, DueHook, DueQuery, GroupNumber, Hook, HookError, HookKey, Hooks};
 
 /// Looks at what is due in one go before the sender waits again.
 const ROUNDS: usize = 16;
@@ -25,6 +25,8 @@ const PER_TURN: usize = 64;
 const HOUSEKEEPING: Duration = Duration::from_mins(1);
 /// Keys that are removed in one step.
 const PURGE_BATCH: usize = 500;
+/// What an attempt is given to be written in while its group's lease lasts.
+const WRITING: Duration = Duration::from_millis(500);
 /// The shortest wait, so that what is due shortly after one another shares a look.
 const SHORTEST: Duration = Duration::from_millis(5);
 
@@ -80,7 +82,7 @@ impl Sender {
                 return settings.poll_interval;
             }
         }
-        match parts.store.next_due().await {
+        match parts.store.next_due(&self.hooks.sendable()).await {
             // What is due and did not get a place waits for the end of a turn, which wakes the sender.
             Ok(Some(due)) if due > parts.clock.now() => due.since(parts.clock.now()).clamp(SHORTEST, settings.poll_interval.max(SHORTEST)),
             _ => settings.poll_interval,
@@ -88,7 +90,7 @@ impl Sender {
     }
 
     async fn begin_turns(&self, sender: &mpsc::Sender<Written>, stop: &CancellationToken) -> Result<(), StoreError> {
-        let places = &self.hooks.places;
+        let (places, groups) = (&self.hooks.places, self.hooks.sendable());
         let mut passed_by = Vec::new();
         for _ in 0..ROUNDS {
             let free = places.free();
@@ -98,14 +100,14 @@ impl Sender {
             let except = [places.hooks(), passed_by.clone()].concat();
             let full = places.full_tenants();
             let now = self.hooks.parts.clock.now();
-            let query =
-                DueQuery { now, hooks: free.saturating_add(LOOK_AHEAD), per_hook: PER_TURN, except: &except, except_tenants: &full };
+            let hooks = free.saturating_add(LOOK_AHEAD);
+            let query = DueQuery { now, hooks, per_hook: PER_TURN, groups: &groups, except: &except, except_tenants: &full };
             let due = self.hooks.parts.store.due(query).await?;
             if due.is_empty() {
                 return Ok(());
             }
             for due in due {
-                match places.take(&due.hook, condition(&due)) {
+                match places.take(&due.hook, Some(due.group), condition(&due)) {
                     Some(place) => {
                         let turn = Turn { hooks: Arc::clone(&self.hooks), due, place, sender: sender.clone(), stop: stop.clone() };
                         self.tasks.spawn(turn.run());
@@ -146,6 +148,10 @@ impl Turn {
         let began = Instant::now();
         let mut outcomes = Vec::new();
         for (number, delivery) in due.deliveries.into_iter().enumerate() {
+            // An attempt that outlasted the lease might meet the next holder's.
+            if !hooks.is_sendable(due.group) {
+                break;
+            }
             if number > 0 {
                 if began.elapsed() >= TURN_MAX || stop.is_cancelled() {
                     break;
@@ -228,6 +234,16 @@ async fn write(hooks: Arc<Hooks>, mut receiver: mpsc::Receiver<Written>) {
 }
 
 impl Hooks {
+    /// The groups whose rings may be sent from here now.
+    fn sendable(&self) -> Vec<GroupNumber> {
+        self.leases.held().into_iter().filter(|group| self.is_sendable(*group)).collect()
+    }
+
+    /// Whether an attempt that begins now ends, and is written, while the group still is this node's.
+    fn is_sendable(&self, group: GroupNumber) -> bool {
+        self.leases.remaining(group) >= self.parts.settings.attempt_timeout.saturating_add(WRITING)
+    }
+
     /// Removes keys whose overlap is over.
     async fn purge_keys(&self) {
         loop {

@@ -64,8 +64,10 @@ pub(crate) struct Tally {
 
 impl Hooks {
     /// Writes outcomes, all in one transaction, or one by one when one of them spoils it for the others.
-    pub(crate) async fn settle_all(&self, outcomes: Vec<Outcome>) {
+    pub(crate) async fn settle_all(&self, mut outcomes: Vec<Outcome>) {
         let metrics = &self.parts.metrics;
+        // Whoever touches several hooks does so in the order of their ids, so that nobody waits for each other; what concerns one stays in order.
+        outcomes.sort_by_key(|outcome| outcome.delivery().hook);
         let job = |outcomes| SettleJob { outcomes, settings: Arc::new(self.parts.settings.clone()), ids: Arc::clone(&self.parts.ids) };
         let tally = match self.run("settle_rings", job(outcomes.clone())).await {
             Ok(tally) => tally,
@@ -102,7 +104,7 @@ impl Job for SettleJob {
     type Answer = Tally;
 
     async fn run(&self, tx: &mut dyn HookTx) -> Result<Tally, HookError> {
-        let mut batch = Batch { hooks: BTreeMap::new(), tally: Tally::default() };
+        let mut batch = Batch { hooks: BTreeMap::new(), notices: Vec::new(), tally: Tally::default() };
         let mut log = Vec::new();
         for outcome in &self.outcomes {
             let delivery = outcome.delivery();
@@ -138,6 +140,10 @@ impl Job for SettleJob {
             }
         }
         tx.log_attempts(&log, self.settings.log_max).await?;
+        // Last, because whoever appends holds up everybody who publishes until the end of the transaction.
+        for (tenant, notice) in batch.notices {
+            tx.append_hooks(&tenant, &[notice]).await?;
+        }
         Ok(batch.tally)
     }
 }
@@ -145,6 +151,8 @@ impl Job for SettleJob {
 /// What the hooks of a batch have become: as they were, and as they are. `None` for one that is gone.
 struct Batch {
     hooks: BTreeMap<HookId, Option<(Hook, Hook)>>,
+    /// What the log is to say, in the order in which it happened.
+    notices: Vec<(TenantId, Publication)>,
     tally: Tally,
 }
 
@@ -169,7 +177,7 @@ impl SettleJob {
         told: Seq,
     ) -> Result<(), HookError> {
         let now = tx.now();
-        let mut tally = batch.tally;
+        let (mut tally, mut told_of) = (batch.tally, None);
         let Some(hook) = batch.hook(tx, &delivery.tenant, delivery.hook).await? else { return Ok(()) };
         let Some(mut ring) = stored.or_else(|| (delivery.reason == Reason::Test).then(|| delivery.clone())) else {
             // It was cleared while it was on its way: only good news counts.
@@ -209,8 +217,7 @@ impl SettleJob {
                 tally.exhausted += 1;
                 tally.disabled += 1;
                 tally.withdrawn += tx.clear_deliveries(hook.id).await?;
-                let notice = disabled(hook, cause, EventId::new(self.ids.uuid()), now)?;
-                tx.append_hooks(&hook.tenant, &[notice]).await?;
+                told_of = Some((hook.tenant.clone(), disabled(hook, cause, EventId::new(self.ids.uuid()), now)?));
                 tracing::warn!(
                     tenant.id = %hook.tenant, agent.id = %hook.agent, hook.id = %hook.id, hook.host = %hook.url, hook.cause = cause.as_str(),
                     "a hook is disabled"
@@ -219,6 +226,7 @@ impl SettleJob {
             Settled::Delivered | Settled::Again(_) => {}
         }
         batch.tally = tally;
+        batch.notices.extend(told_of);
         Ok(())
     }
 }

@@ -15,7 +15,7 @@ pub struct LogPosition {
     pub seq: Seq,
 }
 
-/// A group of tenants that one node dispatches for. An embedded store has one group, number 0.
+/// A group of tenants that one node works for. An embedded store has one group, number 0; a shared one has several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct GroupNumber(pub u32);
 
@@ -43,6 +43,8 @@ pub struct DueQuery<'a> {
     pub hooks: usize,
     /// Of each hook at most this many rings.
     pub per_hook: usize,
+    /// Only of tenants of these groups.
+    pub groups: &'a [GroupNumber],
     /// Not of these hooks.
     pub except: &'a [HookId],
     /// Not of these tenants.
@@ -54,6 +56,8 @@ pub struct DueQuery<'a> {
 pub struct DueHook {
     /// The hook.
     pub hook: Hook,
+    /// The group of its tenant.
+    pub group: GroupNumber,
     /// Its keys, expired ones too, newest first.
     pub keys: Vec<HookKey>,
     /// Its rings, the longest due first; never empty.
@@ -111,11 +115,11 @@ pub trait HookStore: Send + Sync {
     /// Hooks with rings that are due, each with the longest due of them. Only of active tenants and enabled agents. Tenants take turns (no tenant's
     /// second hook before every other tenant's first), and within a tenant the longest due come first. Rings of hooks in any state are answered.
     async fn due(&self, query: DueQuery<'_>) -> Result<Vec<DueHook>, StoreError>;
-    /// When the next ring of an active tenant is due; it may be past.
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError>;
-    /// Active tenants that have a hook in any state, by id, strictly after `after`, at most `limit`.
-    async fn tenants(&self, after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError>;
-    /// The groups that there are.
+    /// When the next ring of an active tenant of these groups is due; it may be past.
+    async fn next_due(&self, groups: &[GroupNumber]) -> Result<Option<Timestamp>, StoreError>;
+    /// Active tenants of these groups that have a hook in any state, by id, strictly after `after`, at most `limit`.
+    async fn tenants(&self, groups: &[GroupNumber], after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError>;
+    /// The groups that there are. Each tenant is in one of them, and stays there.
     async fn groups(&self) -> Result<Vec<GroupNumber>, StoreError>;
     /// The server's signing keys, by when they begin to sign.
     async fn server_keys(&self) -> Result<Vec<ServerKey>, StoreError>;

@@ -28,7 +28,7 @@ impl Hooks {
         if Self::permitted_at(&hook).is_some_and(|at| at > now) {
             return Err(HookError::LimitReached("max_rate_per_minute"));
         }
-        let place = self.places.take(&hook, Condition::Failing).ok_or(HookError::LimitReached("hooks.concurrency"))?;
+        let place = self.places.take(&hook, None, Condition::Failing).ok_or(HookError::LimitReached("hooks.concurrency"))?;
         let keys = self.parts.store.keys(hook.id).await?;
         let delivery = Delivery {
             tenant: hook.tenant.clone(),
@@ -98,7 +98,7 @@ impl Hooks {
             return Err(HookError::LimitReached("max_rate_per_minute"));
         }
         self.check_url(&hook.url).await?;
-        let place = self.places.take(&hook, Condition::Failing).ok_or(HookError::LimitReached("hooks.concurrency"))?;
+        let place = self.places.take(&hook, None, Condition::Failing).ok_or(HookError::LimitReached("hooks.concurrency"))?;
         let challenge = self.challenge(hook.id)?;
         let hook = self.run("challenge_hook", ChallengeJob { hook, challenge }).await?;
         let keys = self.parts.store.keys(hook.id).await?;

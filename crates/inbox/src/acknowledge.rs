@@ -78,7 +78,7 @@ impl Job for AckJob {
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<Answer, InboxError> {
         let mut answer = Answer { outcomes: Vec::new(), ended: Vec::new(), tally: Tally::default(), makes_room: false };
-        let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else {
+        let Some(mut change) = Change::share(tx, &self.kit, &self.recipient).await? else {
             answer.outcomes = self.acks.iter().map(|_| ItemOutcome::NotFound).collect();
             return Ok(answer);
         };

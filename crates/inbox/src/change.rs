@@ -88,6 +88,12 @@ impl<'t> Change<'t> {
         Ok(row.map(|row| Self::new(tx, kit, row)))
     }
 
+    /// Locks an inbox for taking, ending and returning single items, beside others who do; `None` when it has no row.
+    pub(crate) async fn share(tx: &'t mut (dyn InboxTx + 't), kit: &'t Kit, recipient: &Recipient) -> Result<Option<Self>, InboxError> {
+        let row = tx.share_recipient(recipient).await?;
+        Ok(row.map(|row| Self::new(tx, kit, row)))
+    }
+
     /// Locks an inbox; makes its row when there is none.
     pub(crate) async fn open(tx: &'t mut (dyn InboxTx + 't), kit: &'t Kit, recipient: &Recipient) -> Result<Self, InboxError> {
         let row = tx.open_recipient(recipient).await?;

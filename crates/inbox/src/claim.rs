@@ -107,7 +107,7 @@ impl Job for ClaimJob {
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<Answer, InboxError> {
         let at = tx.now();
-        let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else {
+        let Some(mut change) = Change::share(tx, &self.kit, &self.recipient).await? else {
             let refused = self.events.iter().enumerate().map(|(place, event)| (place, *event, Refused::NotFound)).collect();
             return Ok((Taken { items: Vec::new(), at, tally: Tally::default(), is_replay: false }, refused));
         };

@@ -186,7 +186,7 @@ impl Job for NextJob {
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<Next, InboxError> {
         let at = tx.now();
-        let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else {
+        let Some(mut change) = Change::share(tx, &self.kit, &self.recipient).await? else {
             let taken = Taken { items: Vec::new(), at, tally: Tally::default(), is_replay: false };
             return Ok(Next { taken, queues: self.queues.clone(), due: None, is_unsettled: false });
         };

@@ -43,7 +43,7 @@ impl Job for HeartbeatJob {
     type Answer = Vec<ItemOutcome<Extended>>;
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<Self::Answer, InboxError> {
-        let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else {
+        let Some(mut change) = Change::share(tx, &self.kit, &self.recipient).await? else {
             return Ok(self.beats.iter().map(|_| ItemOutcome::NotFound).collect());
         };
         let wanted: Vec<EventId> = self.beats.iter().map(|beat| beat.event).collect();

@@ -99,7 +99,7 @@ impl Job for ReleaseJob {
     type Answer = Answer;
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<Answer, InboxError> {
-        let mut change = Change::of(tx, &self.kit, &self.recipient).await?.ok_or(InboxError::NotFound)?;
+        let mut change = Change::share(tx, &self.kit, &self.recipient).await?.ok_or(InboxError::NotFound)?;
         let mut item = change.find(&[self.event]).await?.remove(&self.event).ok_or(InboxError::NotFound)?;
         if item.settled_by(&self.token).is_some_and(|attempt| attempt.outcome == self.outcome()) {
             return Ok(Answer { item, tally: Tally::default(), is_new: false, makes_room: false });
@@ -127,7 +127,7 @@ impl Job for UnreadJob {
     type Answer = (u64, Tally);
 
     async fn run(&self, tx: &mut dyn InboxTx) -> Result<(u64, Tally), InboxError> {
-        let Some(mut change) = Change::of(tx, &self.kit, &self.recipient).await? else { return Ok((0, Tally::default())) };
+        let Some(mut change) = Change::share(tx, &self.kit, &self.recipient).await? else { return Ok((0, Tally::default())) };
         let wanted: Vec<EventId> = self.claims.iter().map(|(event, _)| *event).collect();
         let mut items = change.find(&wanted).await?;
         let mut given_back = 0;

@@ -267,7 +267,13 @@ pub trait InboxWrite: Send {
     fn now(&self) -> Timestamp;
     /// The row of an inbox, locked; `None` when there is none. [`StoreError::TenantInactive`] for a tenant that is not active.
     async fn recipient(&mut self, recipient: &Recipient) -> Result<Option<RecipientRow>, StoreError>;
-    /// The same; makes the row when there is none.
+    /// The same for a change that only takes, ends and returns items: stores may let others like it go on at the same time, as long as no two are
+    /// answered the same item and the row allows it. Of the row it may raise `head` and bring `next_due` forward; what defers `next_due` may be
+    /// lost.
+    async fn share_recipient(&mut self, recipient: &Recipient) -> Result<Option<RecipientRow>, StoreError> {
+        self.recipient(recipient).await
+    }
+    /// The row of an inbox, locked; makes it when there is none.
     async fn open_recipient(&mut self, recipient: &Recipient) -> Result<RecipientRow, StoreError>;
     /// Writes everything of the row but its identity.
     async fn save_recipient(&mut self, row: &RecipientRow) -> Result<(), StoreError>;

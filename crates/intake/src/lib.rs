@@ -1,4 +1,4 @@
-//! How events enter: publish, and publish later.
+//! How events enter: publish, publish later, and publish within an application's own transaction.
 //!
 //! Architecture invariant: the only way into the log for what principals send. Knows no HTTP and no SQL.
 
@@ -9,6 +9,7 @@ mod metrics;
 mod publish;
 mod schedule;
 mod settings;
+mod staged;
 mod store;
 mod validate;
 
@@ -18,4 +19,7 @@ pub use metrics::Metrics;
 pub use publish::{IntakeParts, Published, PublishedEvent, Publisher};
 pub use schedule::{Promoter, ScheduleBell, ScheduledPage};
 pub use settings::Settings;
+pub use staged::{
+    MoveTx, Mover, MoverParts, NoStaged, PublishLimits, Staged, StagedHint, StagedNumber, StagedPage, StagedState, StagedStore, StagedWrite,
+};
 pub use store::{PublishTx, Schedule, ScheduleStore, ScheduleWrite, Scheduled, ScheduledState};

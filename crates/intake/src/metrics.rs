@@ -17,6 +17,12 @@ pub struct Metrics {
     pub promoted: Counter,
     /// Scheduled events that could not be appended when they were due.
     pub failed: Counter,
+    /// Staged events that were appended or scheduled.
+    pub moved: Counter,
+    /// Staged events that could not be appended.
+    pub staged_failed: Counter,
+    /// Steps of moving that the store refused; they are repeated.
+    pub move_errors: Counter,
     /// Steps of promotion that the store refused; they are repeated.
     pub promotion_errors: Counter,
 }

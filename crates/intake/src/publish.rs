@@ -1,6 +1,6 @@
 //! The publish use case.
 
-mod plan;
+pub(crate) mod plan;
 mod transaction;
 
 use std::collections::HashSet;
@@ -14,7 +14,7 @@ use sync::Append;
 
 use crate::error::{Place, PublishError};
 use crate::validate::validate;
-use crate::{Metrics, NewEvent, PublishTx, ScheduleBell, ScheduleStore, Settings};
+use crate::{Metrics, NewEvent, NoStaged, PublishTx, ScheduleBell, ScheduleStore, Settings, StagedStore};
 use plan::Planned;
 
 /// What became of one published event.
@@ -76,15 +76,29 @@ impl std::fmt::Debug for IntakeParts {
 }
 
 /// The only way into the log for what principals send.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Publisher {
     pub(crate) parts: IntakeParts,
+    pub(crate) staged: Arc<dyn StagedStore>,
+}
+
+impl std::fmt::Debug for Publisher {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Publisher").field("parts", &self.parts).finish_non_exhaustive()
+    }
 }
 
 impl Publisher {
     /// A publisher over these parts.
-    pub const fn new(parts: IntakeParts) -> Self {
-        Self { parts }
+    pub fn new(parts: IntakeParts) -> Self {
+        Self { parts, staged: Arc::new(NoStaged) }
+    }
+
+    /// The same over a store that applications share, for whose staged events [`Publisher::staged`] is.
+    #[must_use]
+    pub fn with_staged(mut self, staged: Arc<dyn StagedStore>) -> Self {
+        self.staged = staged;
+        self
     }
 
     /// What is counted.

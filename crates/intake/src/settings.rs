@@ -29,6 +29,10 @@ pub struct Settings {
     pub promote_interval: Duration,
     /// After how long promotion is tried again when the store fails (`intake.promote_retry`).
     pub promote_retry: Duration,
+    /// How often it is looked for events that applications handed in within their own transactions (`intake.staged_interval`).
+    pub staged_interval: Duration,
+    /// For how long those that could not be appended are listed (`intake.staged_retention`).
+    pub staged_retention: Duration,
     /// What items live by: attempts, and the boost of their priority (configuration section `inbox`).
     pub items: inbox::Rules,
     /// Most entries of one page of scheduled events (`http.max_page_size`).
@@ -51,6 +55,8 @@ impl Default for Settings {
             promote_batch: 200,
             promote_interval: Duration::from_secs(10),
             promote_retry: Duration::from_secs(1),
+            staged_interval: Duration::from_millis(250),
+            staged_retention: DAY * 30,
             items: inbox::Rules::default(),
             list_max: 1_000,
         }

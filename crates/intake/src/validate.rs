@@ -117,14 +117,20 @@ fn check_payload(event: &NewEvent, settings: &Settings) -> Result<(), Fault> {
     check_json_text(payload.get(), settings.max_depth).or_else(|error| fault("/payload", error.to_string()))
 }
 
-/// One line of at most [`SUMMARY_CHARS`] characters: control characters and runs of white space become one space each, the ends are trimmed.
+/// One line of at most [`SUMMARY_CHARS`] characters: control characters, those that turn the text, and runs of white
+/// space become one space each, the ends are trimmed.
 pub(crate) fn sanitise(summary: &str) -> Option<String> {
     if summary.chars().count() > SUMMARY_CHARS {
         return None;
     }
-    let words = summary.split(|c: char| c.is_whitespace() || c.is_control()).filter(|word| !word.is_empty());
+    let words = summary.split(|c: char| c.is_whitespace() || c.is_control() || turns_text(c)).filter(|word| !word.is_empty());
     let line = words.collect::<Vec<_>>().join(" ");
     (!line.is_empty()).then_some(line)
+}
+
+/// Whether a character only changes the direction of the text around it, by which a line can show what it does not say.
+const fn turns_text(c: char) -> bool {
+    matches!(c, '\u{200E}' | '\u{200F}' | '\u{061C}' | '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}')
 }
 
 fn is_line(text: &str, max_chars: usize) -> bool {

@@ -110,6 +110,8 @@ wire_form! {
     GrantId: uuid("0197f0ab-7c23-7e77-9f40-8d2a6c9f4e33");
     /// The identity of a log's history; another one after a restore.
     SyncEpoch: uuid("6f1c1f0e-2a53-4a68-9a3e-5d8f0b7c9e10");
+    /// A server process, from its start to its end.
+    NodeId: uuid("0197f0ab-44f7-7f1a-b0ef-1f5d0f9a1c70");
     /// A position in the tenant's log.
     Seq: json!({"type": "integer", "format": "int64", "minimum": 0, "maximum": 9_007_199_254_740_991_u64, "examples": [184_392]});
     /// An instant, RFC 3339. Answers carry UTC with milliseconds.

@@ -44,6 +44,11 @@ enum Command {
     Restore(offline::RestoreArguments),
     /// Make a new token for an owner of a stopped server, for who has lost the last one.
     RecoverOwner(offline::RecoverArguments),
+    /// Look at the schema of the PostgreSQL database, or change it.
+    #[command(subcommand)]
+    Schema(offline::SchemaCommand),
+    /// Move everything of a stopped server's data directory into a PostgreSQL database.
+    Migrate(offline::MigrateArguments),
     /// Change the key that seals secrets at rest.
     #[command(subcommand)]
     Keys(offline::KeysCommand),
@@ -58,7 +63,7 @@ enum Command {
 }
 
 /// Where the configuration comes from.
-#[derive(Debug, Default, Clone, Args)]
+#[derive(Default, Clone, Args)]
 pub(crate) struct ConfigSource {
     /// The configuration file; without it `doorstep.toml` of the working directory, if there is one.
     #[arg(long, value_name = "FILE")]
@@ -66,6 +71,10 @@ pub(crate) struct ConfigSource {
     /// The data directory (`data.dir`).
     #[arg(long, value_name = "DIR")]
     data_dir: Option<PathBuf>,
+    /// The PostgreSQL database (`database.url`), such as `postgres://doorstep@db.example.net/doorstep`. A password is better in the environment:
+    /// `DOORSTEP__DATABASE__URL`.
+    #[arg(long, value_name = "URL", hide_env_values = true)]
+    database: Option<String>,
 }
 
 /// What `doorstep serve` takes.
@@ -76,6 +85,16 @@ pub(crate) struct ServeArguments {
     /// The address to listen on (`server.listen`); port 0 takes a free one.
     #[arg(long, value_name = "ADDR")]
     listen: Option<SocketAddr>,
+    /// Bring an older schema of the PostgreSQL database up to date first (`database.auto_migrate`).
+    #[arg(long)]
+    migrate: bool,
+}
+
+impl std::fmt::Debug for ConfigSource {
+    /// Without the database's address, which may hold a password.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConfigSource").field("config", &self.config).field("data_dir", &self.data_dir).finish_non_exhaustive()
+    }
 }
 
 impl ConfigSource {
@@ -88,7 +107,8 @@ impl ConfigSource {
     pub(crate) fn sources(&self) -> Sources {
         let ours = std::env::vars_os().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
         let environment = ours.filter(|(name, _)| name.starts_with(ENVIRONMENT_PREFIX)).collect();
-        let flags = self.data_dir.iter().map(|dir| ("data.dir", dir.display().to_string())).collect();
+        let directory = self.data_dir.iter().map(|dir| ("data.dir", dir.display().to_string()));
+        let flags = directory.chain(self.database.iter().map(|url| ("database.url", url.clone()))).collect();
         Sources { file: self.config.clone(), environment, flags }
     }
 }
@@ -97,6 +117,7 @@ impl ServeArguments {
     /// As the configuration wants it.
     pub(crate) fn sources(&self) -> Sources {
         let mut sources = self.source.sources();
+        sources.flags.extend(self.migrate.then(|| ("database.auto_migrate", "true".to_owned())));
         sources.flags.extend(self.listen.iter().map(|address| ("server.listen", address.to_string())));
         sources
     }
@@ -122,6 +143,8 @@ fn run(arguments: impl Iterator<Item = OsString>) -> ExitCode {
         Command::Backup(arguments) => offline::backup(&arguments, parsed.global),
         Command::Restore(arguments) => offline::restore(&arguments),
         Command::RecoverOwner(arguments) => offline::recover_owner(&arguments),
+        Command::Schema(command) => offline::schema(&command),
+        Command::Migrate(arguments) => offline::migrate(&arguments),
         Command::Keys(command) => offline::keys(&command),
         Command::Config(command) => documents::config(&command),
         Command::Api(command) => documents::api(&command),

@@ -9,5 +9,6 @@ mod documents;
 mod logging;
 mod offline;
 mod serve;
+mod store;
 
 pub use command::main;

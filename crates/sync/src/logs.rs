@@ -14,7 +14,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::shared::{Parts, Shared};
-use crate::{CommitListener, LogStore, Metrics, Observer, Settings, TenantLog, poller, tail};
+use crate::{CommitListener, Hint, HintListener, LogStore, Metrics, Observer, Settings, TenantLog, poller, tail};
 
 /// The logs that this process has readers for.
 ///
@@ -235,6 +235,16 @@ impl CommitListener for Logs {
         let shared = self.read(|live| live.get(tenant).map(|each| Arc::clone(&each.shared)));
         if let Some(shared) = shared {
             shared.committed(epoch, events);
+        }
+    }
+}
+
+impl HintListener for Logs {
+    /// A hinted head makes the tail look at the store, if there is one and it has not seen as much.
+    fn heard(&self, hint: &Hint) {
+        let Hint::Head { tenant, seq } = hint else { return };
+        if let Some(shared) = self.read(|live| live.get(tenant).map(|each| Arc::clone(&each.shared))) {
+            shared.hinted(*seq);
         }
     }
 }

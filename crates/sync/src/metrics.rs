@@ -27,6 +27,8 @@ pub struct Metrics {
     pub polls: Counter,
     /// Such polls that failed.
     pub poll_failures: Counter,
+    /// Heads above the position that other nodes told of.
+    pub hinted: Counter,
     /// Logs that were marked replaced.
     pub replaced: Counter,
     /// Reads that the ring answered.

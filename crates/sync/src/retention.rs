@@ -46,18 +46,18 @@ impl Retention {
     /// Starts the task: a pass each `sync.retention_interval`, until `cancel`.
     pub fn start(self: &Arc<Self>, tracker: &TaskTracker, cancel: CancellationToken) {
         let retention = Arc::clone(self);
-        tracker.spawn(async move {
-            let passes = async {
-                loop {
-                    retention.pass().await;
-                    tokio::time::sleep(retention.settings.retention_interval).await;
-                }
-            };
-            tokio::select! {
-                () = cancel.cancelled() => {}
-                () = passes => {}
+        tracker.spawn(async move { retention.run(cancel).await });
+    }
+
+    /// A pass each `sync.retention_interval`, until `cancel`.
+    pub async fn run(&self, cancel: CancellationToken) {
+        let passes = async {
+            loop {
+                self.pass().await;
+                tokio::time::sleep(self.settings.retention_interval).await;
             }
-        });
+        };
+        cancel.run_until_cancelled(passes).await;
     }
 
     /// What was counted.

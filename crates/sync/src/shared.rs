@@ -93,6 +93,14 @@ impl Shared {
         continues
     }
 
+    /// Another node says that so much was committed.
+    pub(crate) fn hinted(&self, head: Seq) {
+        if head > self.seq() {
+            self.parts.metrics.hinted.increment();
+            self.inbox.look_for(head);
+        }
+    }
+
     /// Makes observed events visible: first the ring, then the position, so that whoever sees the position finds them.
     pub(crate) fn publish(&self, events: &[Arc<Event>]) {
         let Some(last) = events.last() else { return };

@@ -11,12 +11,18 @@
 )]
 
 mod clock;
+#[cfg(feature = "conformance")]
+pub mod conformance;
 mod deadline;
 mod history;
 mod http;
 mod leases;
+#[cfg(feature = "nats")]
+pub mod nats;
 mod peer;
 mod played;
+#[cfg(feature = "postgres")]
+pub mod postgres;
 mod process;
 mod setup;
 

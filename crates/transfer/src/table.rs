@@ -151,16 +151,16 @@ tables! {
     }
     /// Keys of hooks; secrets stay sealed.
     HookKeys "hook_keys" {
-        hook_id: Uuid, key_id: Text, secret: Bytes, algorithm: Text, public_key: Bytes, created_at: Integer, expires_at: Integer,
+        tenant_id: Text, hook_id: Uuid, key_id: Text, secret: Bytes, algorithm: Text, public_key: Bytes, created_at: Integer, expires_at: Integer,
     }
     /// Rings on their way.
     HookDeliveries "hook_deliveries" {
-        hook_id: Uuid, webhook_id: Text, reason: Text, cause: Integer, event_id: Uuid, queue: Text, attempts: Integer, next_at: Integer,
+        tenant_id: Text, hook_id: Uuid, webhook_id: Text, reason: Text, cause: Integer, event_id: Uuid, queue: Text, attempts: Integer, next_at: Integer,
         created_at: Integer,
     }
     /// The last attempts of each hook.
     HookAttempts "hook_attempts" {
-        hook_id: Uuid, number: Integer, webhook_id: Text, reason: Text, event_id: Uuid, attempt: Integer, at: Integer, latency: Integer,
+        tenant_id: Text, hook_id: Uuid, number: Integer, webhook_id: Text, reason: Text, event_id: Uuid, attempt: Integer, at: Integer, latency: Integer,
         status: Integer, class: Text,
     }
     /// How far each log was looked at for hooks.

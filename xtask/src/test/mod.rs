@@ -1,5 +1,6 @@
 //! `test`: the one command that prepares what the tests need and runs every one of them. No retries, nothing skipped.
 
+mod packages;
 mod tally;
 mod tools;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::process::Command;
 
+use super::packages;
 use crate::failure::Failure;
 use crate::{output, process};
 
@@ -23,6 +24,7 @@ pub(crate) fn check(root: &Path) -> Result<Runner, Failure> {
         "install one: on Debian, `apt-get install gcc`",
     )?;
     require("cargo", process::cargo(root).arg("--version"), "install Rust from https://rustup.rs")?;
+    packages::provide("nats-server", "nats-server", "hints between nodes")?;
     let nextest = process::version_line(process::cargo(root).args(["nextest", "--version"]));
     output::line(&format!("runner: {}", nextest.as_deref().unwrap_or("cargo test (cargo-nextest is not installed)")));
     Ok(if nextest.is_some() { Runner::Nextest } else { Runner::Cargo })

@@ -7,6 +7,7 @@ use agents::ConsumerApi;
 use async_trait::async_trait;
 use authz::{Admin, Authorizer};
 use bytes::Bytes;
+use cluster::Nodes;
 use domain::{Clock, IdGenerator, StoreError};
 use gateway::{EventReader, Gateway};
 use hooks::Hooks;
@@ -37,6 +38,8 @@ pub struct Services {
     pub hooks: Arc<Hooks>,
     /// What WebSockets are handed to.
     pub gateway: Arc<Gateway>,
+    /// The server processes over the store.
+    pub nodes: Arc<Nodes>,
     /// Whether the process can serve.
     pub readiness: Arc<dyn Readiness>,
     /// Online backups.
@@ -82,6 +85,9 @@ pub enum BackupError {
     /// Another backup is running.
     #[error("a backup is running already")]
     Running,
+    /// The store is not this server's alone: its database has tools of its own.
+    #[error("the server uses a shared database; back it up with the database's own tools")]
+    NotHere,
     /// The store's failure.
     #[error(transparent)]
     Store(#[from] StoreError),

@@ -39,6 +39,10 @@ impl Position {
         u64::try_from(self.0 & SEQ_MASK).ok().and_then(Seq::new).unwrap_or_default()
     }
 
+    pub(crate) const fn tenant_number(self) -> i64 {
+        self.0 >> SEQ_BITS
+    }
+
     /// Below the first event of a tenant.
     pub(crate) const fn before(tenant_number: i64) -> i64 {
         tenant_number << SEQ_BITS

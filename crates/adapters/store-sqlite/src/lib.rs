@@ -33,5 +33,8 @@ pub use directory::DATABASE_FILE;
 pub use failure::OpenError;
 pub use metrics::{MetricsSnapshot, StoreMetrics};
 pub use options::StoreOptions;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub use sql::executed_statements;
 pub use store::SqliteStore;
 pub use upkeep::{BackupReport, CheckReport, Damage, RestoreReport, Target, UpkeepError, restore};

@@ -1,9 +1,10 @@
-//! What an operator does with a store: back it up, restore it, check it.
+//! What an operator does with a store: back it up, restore it, check it, move it elsewhere.
 
 mod backup;
 mod check;
 mod check_hooks;
 mod check_items;
+mod export;
 mod restore;
 
 use std::path::PathBuf;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use tokio::sync::watch;
 
 use super::scheduled::{self, ScheduledCommand};
-use super::{cell, when};
+use super::{cell, staged, when};
 use crate::arguments::seq;
 use crate::failure::Failure;
 use crate::follow::tell_link;
@@ -29,6 +29,9 @@ pub enum EventsCommand {
     /// Events that wait for their time.
     #[command(subcommand)]
     Scheduled(ScheduledCommand),
+    /// List events that applications handed in within their own transactions, and that are not in the log: failed, or still on their way.
+    #[command(after_help = "Example:\n  doorstep events staged --json")]
+    Staged,
 }
 
 /// What `doorstep events ls` takes.
@@ -53,6 +56,7 @@ pub(crate) async fn run(command: EventsCommand, session: &Session) -> Result<(),
     match command {
         EventsCommand::Ls(arguments) => list(arguments, session).await,
         EventsCommand::Scheduled(command) => scheduled::run(command, session).await,
+        EventsCommand::Staged => staged::run(session).await,
     }
 }
 

@@ -7,9 +7,11 @@ pub(crate) mod consumers;
 pub(crate) mod events;
 pub(crate) mod hooks;
 pub(crate) mod inbox;
+pub(crate) mod nodes;
 pub(crate) mod presence;
 pub(crate) mod principals;
 pub(crate) mod scheduled;
+pub(crate) mod staged;
 pub(crate) mod tenants;
 pub(crate) mod who;
 

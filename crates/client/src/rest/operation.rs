@@ -1,8 +1,9 @@
-//! Operating the instance: backup and health.
+//! Operating the instance: backup, nodes and health.
 
 use std::time::Duration;
 
-use protocol::admin::{BackupReport, BackupRequest};
+use protocol::Page;
+use protocol::admin::{BackupReport, BackupRequest, Node};
 use reqwest::Method;
 
 use crate::{Client, ClientError};
@@ -27,6 +28,14 @@ impl Client {
     pub async fn backup(&self, request: &BackupRequest) -> Result<BackupReport, ClientError> {
         let call = self.transport.call(Method::POST, &["v1", "admin", "backup"]).longer(BACKUP_TIME);
         self.transport.answer(call.json(request)?).await
+    }
+
+    /// The server processes over the store.
+    ///
+    /// # Errors
+    /// [`ClientError`]; `forbidden` for everybody but the operator of the instance.
+    pub async fn nodes(&self) -> Result<Page<Node>, ClientError> {
+        self.transport.answer(self.transport.call(Method::GET, &["v1", "nodes"])).await
     }
 
     /// Whether the server runs and serves. Needs no token.

@@ -1,7 +1,7 @@
-//! `publishEvents`, and what is scheduled.
+//! `publishEvents`, and what is scheduled or staged.
 
 use domain::{DeduplicationKey, EventId, IdGenerator as _, InvalidId, SystemIds};
-use protocol::admin::ScheduledItem;
+use protocol::admin::{ScheduledItem, StagedItem};
 use protocol::{EventInput, Page, PublishResponse};
 use reqwest::Method;
 use serde::Serialize;
@@ -35,6 +35,14 @@ impl Client {
     /// [`ClientError`].
     pub async fn scheduled(&self, request: &PageRequest) -> Result<Page<ScheduledItem>, ClientError> {
         page(&self.transport, &["v1", "events", "scheduled"], request).await
+    }
+
+    /// Events that applications handed in within their own transactions, and that are not in the log: failed, or still on their way.
+    ///
+    /// # Errors
+    /// [`ClientError`].
+    pub async fn staged(&self, request: &PageRequest) -> Result<Page<StagedItem>, ClientError> {
+        page(&self.transport, &["v1", "events", "staged"], request).await
     }
 
     /// Takes a scheduled event back; its deduplication key is free again.

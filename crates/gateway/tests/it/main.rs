@@ -14,6 +14,7 @@ mod clients;
 mod consumers;
 mod frames;
 mod hints;
+mod nodes;
 mod polls;
 mod saving;
 mod sessions;

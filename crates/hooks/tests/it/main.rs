@@ -17,4 +17,5 @@ mod registering;
 mod rotating;
 mod sending;
 mod server_keys;
+mod sharing;
 mod world;

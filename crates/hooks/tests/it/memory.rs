@@ -431,14 +431,14 @@ impl HookStore for Memory {
         self.read(|state| {
             let mut by_tenant: BTreeMap<&TenantId, Vec<DueHook>> = BTreeMap::new();
             for hook in state.hooks.values() {
-                if query.except.contains(&hook.id) || query.except_tenants.contains(&hook.tenant) {
+                if !query.groups.contains(&GroupNumber(0)) || query.except.contains(&hook.id) || query.except_tenants.contains(&hook.tenant) {
                     continue;
                 }
                 let mut deliveries = state.deliveries_of(hook.id);
                 deliveries.retain(|ring| ring.next_at <= query.now);
                 deliveries.truncate(query.per_hook);
                 if !deliveries.is_empty() {
-                    let due = DueHook { hook: hook.clone(), keys: state.keys_of(hook.id), deliveries };
+                    let due = DueHook { hook: hook.clone(), group: GroupNumber(0), keys: state.keys_of(hook.id), deliveries };
                     by_tenant.entry(&hook.tenant).or_default().push(due);
                 }
             }
@@ -452,13 +452,14 @@ impl HookStore for Memory {
         })
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        Ok(self.read(|state| state.deliveries.values().map(|ring| ring.next_at).min()))
+    async fn next_due(&self, groups: &[GroupNumber]) -> Result<Option<Timestamp>, StoreError> {
+        let is_mine = groups.contains(&GroupNumber(0));
+        Ok(self.read(|state| state.deliveries.values().map(|ring| ring.next_at).filter(|_| is_mine).min()))
     }
 
-    async fn tenants(&self, after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError> {
+    async fn tenants(&self, groups: &[GroupNumber], after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError> {
         self.read(|state| {
-            let with_hooks = |tenant: &&TenantId| state.hooks.values().any(|hook| hook.tenant == **tenant);
+            let with_hooks = |tenant: &&TenantId| groups.contains(&GroupNumber(0)) && state.hooks.values().any(|hook| hook.tenant == **tenant);
             let tenants = state.logs.keys().filter(with_hooks).filter(|tenant| after.is_none_or(|after| *tenant > after));
             let row = |tenant: &TenantId| TenantHooks {
                 tenant: tenant.clone(),

@@ -6,7 +6,7 @@ use std::time::Duration;
 use authz::{Authorizer, Caller, IdentityStore};
 use domain::EventId;
 use hooks::{
-    Created, Delivery, Dispatcher, Hook, HookId, HookUrl, Hooks, HooksParts, MasterKey, MasterVault, Metrics, NewHook, Sender, Settings,
+    Created, Delivery, Dispatcher, EveryGroup, GroupLeases, Hook, HookId, HookUrl, Hooks, HooksParts, MasterKey, MasterVault, Metrics, NewHook, Sender, Settings,
     Vault,
 };
 use inbox::AckState;
@@ -74,9 +74,28 @@ impl World {
         settings: Settings,
         vault: Arc<dyn Vault>,
     ) -> Self {
+        let world = Self::sharing(memory, receivers, identities, settings, vault, Arc::new(EveryGroup::default()));
+        assert!(world.memory.bell.set(world.hooks.bell().clone()).is_ok());
+        world
+    }
+
+    /// Another node over the same store, and the same receivers. Nobody tells it of news.
+    pub(crate) fn beside(&self, leases: Arc<dyn GroupLeases>) -> Self {
+        let (memory, receivers, identities) = (self.memory.clone(), self.receivers.clone(), self.identities.clone());
+        Self::sharing(memory, receivers, identities, self.settings.clone(), vault(), leases)
+    }
+
+    fn sharing(
+        memory: Arc<Memory>,
+        receivers: Arc<Receivers>,
+        identities: Arc<Identities>,
+        settings: Settings,
+        vault: Arc<dyn Vault>,
+        leases: Arc<dyn GroupLeases>,
+    ) -> Self {
         let identity_store: Arc<dyn IdentityStore> = identities.clone();
         let authorizer = Authorizer::new(identity_store.clone(), memory.clock.clone());
-        let hooks = Hooks::new(HooksParts {
+        let parts = HooksParts {
             store: memory.clone(),
             transactions: memory.clone(),
             inboxes: memory.clone(),
@@ -90,8 +109,8 @@ impl World {
             ids: memory.ids.clone(),
             metrics: Arc::new(Metrics::default()),
             settings: settings.clone(),
-        });
-        assert!(memory.bell.set(hooks.bell().clone()).is_ok());
+        };
+        let hooks = Hooks::sharing(parts, leases);
         let dispatcher = Arc::new(Dispatcher::new(hooks.clone()));
         let (stop, tasks) = (Mutex::default(), TaskTracker::new());
         Self { memory, receivers, hooks, dispatcher, identities, authorizer, settings, stop, tasks }

@@ -13,7 +13,7 @@ use crate::{NewEvent, Schedule, Settings};
 
 /// What is to be done for one accepted event.
 #[derive(Clone, Debug)]
-pub(super) enum Planned {
+pub(crate) enum Planned {
     /// Append it.
     Now(Publication),
     /// Store it aside until it is due.
@@ -32,7 +32,7 @@ impl Planned {
 ///
 /// # Errors
 /// When the body has a deduplication key and its payload has no RFC 8785 form.
-pub(super) fn plan(event: &NewEvent, id: EventId, actor: &Actor, now: Timestamp, settings: &Settings) -> serde_json::Result<Planned> {
+pub(crate) fn plan(event: &NewEvent, id: EventId, actor: &Actor, now: Timestamp, settings: &Settings) -> serde_json::Result<Planned> {
     let due = event.available_at.filter(|at| *at > now);
     let addressees = event.addressees();
     let summary = event.summary.as_deref().and_then(sanitise);

@@ -14,7 +14,7 @@ use domain::{
     Appended, BodyHash, ChannelRef, DeduplicationKey, EventId, PrincipalId, Publication, Seq, SpaceId, StoreError, SyncEpoch, TenantId,
     Timestamp, Transactions, Unit,
 };
-use intake::{PublishTx, Schedule, ScheduleStore, ScheduleWrite, Scheduled, ScheduledState};
+use intake::{PublishLimits, PublishTx, Schedule, ScheduleStore, ScheduleWrite, Scheduled, ScheduledState, Staged};
 use sync::{Append, AppendAnswer, Head, LogWrite};
 use uuid::Uuid;
 
@@ -37,6 +37,9 @@ pub(crate) struct State {
     pub(crate) grants: Vec<(PrincipalId, authz::Resource, authz::Permission)>,
     /// Events that the log refuses for good.
     pub(crate) poison: BTreeSet<EventId>,
+    /// What applications handed in.
+    pub(crate) staged: Vec<(TenantId, Staged)>,
+    pub(crate) limits: Option<PublishLimits>,
 }
 
 /// The store, with its faults.
@@ -51,7 +54,7 @@ pub(crate) struct Fake {
 }
 
 impl Fake {
-    fn snapshot(&self) -> Result<State, StoreError> {
+    pub(crate) fn snapshot(&self) -> Result<State, StoreError> {
         if self.broken.load(Ordering::SeqCst) { Err(StoreError::Unavailable) } else { Ok(self.state.lock().unwrap().clone()) }
     }
 }
@@ -122,7 +125,7 @@ impl Transactions<dyn PublishTx> for Fake {
 }
 
 /// A transaction over a copy of the state.
-struct Tx(State);
+pub(crate) struct Tx(pub(crate) State);
 
 impl Tx {
     fn find(&self, tenant: &TenantId, id: EventId) -> Option<usize> {

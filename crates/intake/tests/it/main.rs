@@ -8,5 +8,6 @@ mod fake;
 mod promotion;
 mod publishing;
 mod scheduling;
+mod staging;
 mod validation;
 mod world;

@@ -3,7 +3,8 @@
 use domain::{ChannelId, ChannelRef, DeduplicationKey, EventType, SpaceId, TenantId};
 use protocol::admin::{
     AuditDecision, AuditItem, BackupReport, BackupRequest, Channel, Grant, GrantResource, Me, NewChannel, NewGrant, NewPrincipal, NewSpace,
-    NewTenant, NewToken, Permission, Principal, PrincipalChange, PrincipalKind, Role, ScheduledItem, ScheduledState, Scope, Space, Tenant,
+    NewTenant, NewToken, Permission, Principal, PrincipalChange, PrincipalKind, Role, ScheduledItem, ScheduledState, Scope, Space, StagedItem,
+    StagedState, Tenant,
     TenantChange, TenantCreated, TenantState, TokenCreated, TokenItem,
 };
 use protocol::{DisplayName, Page, Secret, parse_body};
@@ -184,6 +185,19 @@ fn audit_scheduled_and_backup_on_the_wire() {
         ..waiting.clone()
     };
     both_ways("admin/scheduled_page.json", &Page { items: vec![waiting, failed], next_cursor: None });
+    let failed = StagedItem {
+        id: event_id(),
+        event_type: Some(EventType::parse("order.placed").unwrap()),
+        channel: Some(channel()),
+        audience: vec![principal("agent_alpha")],
+        deduplication_key: Some(DeduplicationKey::parse("order:7").unwrap()),
+        publisher: principal("shop"),
+        staged_at: at("2026-07-12T16:22:03.123Z"),
+        state: StagedState::Failed.into(),
+        failure: Some("The channel does not exist any more.".to_owned()),
+    };
+    let unread = StagedItem { event_type: None, channel: None, audience: vec![], deduplication_key: None, failure: None, ..failed.clone() };
+    both_ways("admin/staged_page.json", &Page { items: vec![failed, unread], next_cursor: Some("7".to_owned()) });
     both_ways("admin/backup_request.json", &BackupRequest { path: "/backups/a.db".to_owned() });
     let report = BackupReport {
         path: "/backups/a.db".to_owned(),

@@ -1,6 +1,6 @@
 //! What clients rely on: codes, statuses, close codes and their verdicts. A change here breaks programs.
 
-use protocol::admin::{AuditDecision, Permission, PrincipalKind, Role, ScheduledState, Scope, TenantState};
+use protocol::admin::{AuditDecision, Permission, PrincipalKind, Role, ScheduledState, Scope, StagedState, TenantState};
 use protocol::{
     AckResult, AckState, AttemptOutcome, AttemptResult, AuthMode, ClaimConcurrency, ClientOp, CloseCode, DeadLetterState, DeliveryScope,
     DisabledCause, HolderKind, HookState, ItemOutcome, Open, PresenceState, Priority, Problem, ProblemCode, Reason, RecipientKind,
@@ -142,6 +142,7 @@ fn words_of_the_wire_stay_as_agreed() {
     assert_eq!(words::<TenantState>(), "active suspended deleting");
     assert_eq!(words::<AuditDecision>(), "allow deny");
     assert_eq!(words::<ScheduledState>(), "waiting failed");
+    assert_eq!(words::<StagedState>(), "waiting failed");
     assert_eq!(words::<domain::ActorKind>(), "person app agent server");
 }
 

@@ -154,6 +154,7 @@ fn bodies_allow_no_null_explain_their_members_and_have_examples_that_are_read() 
     body::<admin::TenantCreated>(typed::<admin::TenantCreated>);
     body::<admin::AuditItem>(typed::<admin::AuditItem>);
     body::<admin::ScheduledItem>(typed::<admin::ScheduledItem>);
+    body::<admin::StagedItem>(typed::<admin::StagedItem>);
     body::<admin::BackupRequest>(typed::<admin::BackupRequest>);
     body::<admin::BackupReport>(typed::<admin::BackupReport>);
 }

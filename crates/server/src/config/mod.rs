@@ -1,5 +1,6 @@
 //! The configuration: every limit, window and threshold is a key declared here once, with its type, default and documentation.
 
+mod contradictions;
 mod docs;
 mod load;
 mod modules;
@@ -16,7 +17,6 @@ pub(crate) use load::{ENVIRONMENT_PREFIX, Sources, load};
 pub(crate) use value::{Durations, List, MaybeDuration, MaybePath, MaybeSecret, MaybeSize, MaybeUrl, Size};
 
 use schema::{Schema, configuration};
-use tracing_subscriber::EnvFilter;
 use value::{Value, as_toml};
 
 /// How log lines are written.
@@ -47,6 +47,34 @@ impl Value for LogFormat {
     }
 }
 
+/// How nodes tell each other of news.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum HintBusKind {
+    /// LISTEN and NOTIFY of the database.
+    Postgres,
+    /// NATS core.
+    Nats,
+}
+
+impl Value for HintBusKind {
+    const EXPECTED: &'static str = "postgres or nats";
+
+    fn read(text: &str) -> Option<Self> {
+        match text.trim() {
+            "postgres" => Some(Self::Postgres),
+            "nats" => Some(Self::Nats),
+            _ => None,
+        }
+    }
+
+    fn show(&self) -> String {
+        match self {
+            Self::Postgres => "postgres".to_owned(),
+            Self::Nats => "nats".to_owned(),
+        }
+    }
+}
+
 configuration! {
     /// The whole configuration, valid by construction.
     Config {
@@ -60,11 +88,26 @@ configuration! {
             /// The directory of the embedded store and of the owner's first token. Made when it is not there.
             dir: PathBuf = PathBuf::from("doorstep-data");
         }
-        /// The embedded store.
+        /// The store: the embedded one in the data directory, or a PostgreSQL database that any number of servers share.
         database: DatabaseSection {
-            /// Threads that read.
+            /// The PostgreSQL database, such as `postgres://doorstep@db.example.net/doorstep`; without it the embedded store. Holds a password: better in
+            /// the environment than in a file or a flag.
+            url: MaybeSecret = MaybeSecret(None);
+            /// Whether starting brings an older schema of the PostgreSQL database up to date, as `--migrate` does. The embedded store's is always.
+            auto_migrate: bool = false;
+            /// Connections to PostgreSQL for everything but publishing, at least 2.
+            connections: usize = 16;
+            /// Connections to PostgreSQL that only publish: as many tenants are published to at the same time.
+            append_connections: usize = 4;
+            /// How long a request waits for a connection to PostgreSQL, also while that is restarted.
+            acquire_timeout: Duration = Duration::from_secs(5);
+            /// The longest that one statement may take in PostgreSQL.
+            statement_timeout: Duration = Duration::from_secs(30);
+            /// The longest that a statement waits for a lock in PostgreSQL.
+            lock_timeout: Duration = Duration::from_secs(5);
+            /// Threads of the embedded store that read.
             readers: usize = 2;
-            /// Writes that may wait; one more is answered 503 `overloaded`.
+            /// Writes that may wait (on PostgreSQL: publications of one tenant); one more is answered 503 `overloaded`.
             queue_max: usize = 10_000;
             /// Bytes of publications that may wait; more is answered 503 `overloaded`.
             queue_max_bytes: Size = Size(64 << 20);
@@ -72,16 +115,41 @@ configuration! {
             batch_max: usize = 500;
             /// Bytes of publications that share one durable commit.
             batch_max_bytes: Size = Size(8 << 20);
-            /// How large the database file may become; beyond it writing answers 503 `storage_full`, as on a full disk.
+            /// How large the embedded database file may become; beyond it writing answers 503 `storage_full`, as on a full disk.
             max_bytes: MaybeSize = MaybeSize(None);
-            /// How long to wait for another program's lock on the database file.
+            /// How long to wait for another program's lock on the embedded database file.
             busy_timeout: Duration = Duration::from_secs(5);
-            /// About how large the write-ahead log grows before it is moved into the database.
+            /// About how large the embedded store's write-ahead log grows before it is moved into the database.
             wal_checkpoint_bytes: Size = Size(16 << 20);
-            /// The writer's page cache; each reader has a quarter of it.
+            /// The page cache of the embedded store's writer; each reader has a quarter of it.
             cache_bytes: Size = Size(16 << 20);
-            /// The longest pause before something that failed in the store is tried again.
+            /// The longest pause before something that failed in the store is tried again, the connections that carry hints included.
             listen_reconnect_backoff_cap: Duration = Duration::from_secs(5);
+            /// A way to the PostgreSQL database that keeps sessions, for LISTEN and NOTIFY; needed when `database.url` leads through a pooler that shares
+            /// connections by transaction. Without it `database.url`.
+            listen_url: MaybeSecret = MaybeSecret(None);
+        }
+        /// Several servers over one PostgreSQL database. Nothing of it has an effect on the embedded store.
+        cluster: ClusterSection {
+            /// What this server is called in listings and in the database's list of sessions. Without it, the address that it listens on.
+            node_name: String = String::new();
+            /// How servers tell each other that there is news: `postgres` (LISTEN and NOTIFY), or `nats` for large fleets.
+            hint_bus: HintBusKind = HintBusKind::Postgres;
+            /// At most once in this time a server tells the others what is new.
+            hint_interval: Duration = Duration::from_millis(5);
+            /// Hints that may wait to be told; beyond, new ones are forgotten, and the others find out by themselves.
+            hint_queue_max: usize = 10_000;
+            /// The NATS servers, such as `nats://nats.example.net:4222`; several are separated by commas. May hold a password.
+            nats_url: MaybeSecret = MaybeSecret(None);
+            /// Installations that share NATS servers are told apart by it.
+            nats_subject_prefix: String = "doorstep".to_owned();
+            /// How long a lease on a piece of background work holds without being renewed: how long after a crash another server takes it over. Work stops a
+            /// fifth of it before its end.
+            lease_duration: Duration = Duration::from_secs(10);
+            /// A server that gave no sign of life for so long counts as lost.
+            node_timeout: Duration = Duration::from_secs(15);
+            /// How long a lost server is listed.
+            node_retention: Duration = Duration::from_hours(1);
         }
         /// The HTTP interface.
         http: HttpSection {
@@ -135,6 +203,10 @@ configuration! {
             promote_interval: Duration = Duration::from_secs(30);
             /// The pause after promoting failed in the store.
             promote_retry: Duration = Duration::from_secs(1);
+            /// How often it is looked for events that applications handed in within their own transactions (shared store).
+            staged_interval: Duration = Duration::from_millis(250);
+            /// For how long such events are listed that could not be appended.
+            staged_retention: Duration = Duration::from_hours(24 * 30);
         }
         /// Consumers of agents.
         agent: AgentSection {
@@ -387,6 +459,9 @@ configuration! {
         shutdown: ShutdownSection {
             /// How long stopping may take in all: flushing cursors, telling peers, draining writes, closing the store.
             total_timeout: Duration = Duration::from_secs(20);
+            /// Over how long connections are asked to leave (4013), one after another, so that they do not all reach the other servers at once. At most
+            /// half of `shutdown.total_timeout`. Without other servers (embedded store) they leave at once.
+            drain_spread: Duration = Duration::from_secs(5);
         }
         /// Log lines on standard error.
         log: LogSection {
@@ -399,106 +474,6 @@ configuration! {
 }
 
 impl Config {
-    /// What contradicts itself although each value is valid alone; one sentence each.
-    fn contradictions(&self) -> Vec<String> {
-        let at_least_one = [
-            ("database.readers", self.database.readers),
-            ("database.queue_max", self.database.queue_max),
-            ("database.batch_max", self.database.batch_max),
-            ("http.max_connections", self.http.max_connections),
-            ("http.default_page_size", self.http.default_page_size),
-            ("http.max_page_size", self.http.max_page_size),
-            ("publish.max_events", self.publish.max_events),
-            ("publish.max_depth", self.publish.max_depth),
-            ("agent.max_inflight_events", self.agent.max_inflight_events),
-            ("agent.max_consumers_per_agent", self.agent.max_consumers_per_agent),
-            ("inbox.max_attempts", self.inbox.max_attempts as usize),
-            ("inbox.history_max", self.inbox.history_max),
-            ("inbox.sweep_batch", self.inbox.sweep_batch),
-            ("inbox.sweep_inboxes", self.inbox.sweep_inboxes),
-            ("inbox.sweep_concurrency", self.inbox.sweep_concurrency),
-            ("inbox.prune_batch", self.inbox.prune_batch),
-            ("inbox.poll_max_items", self.inbox.poll_max_items),
-            ("inbox.scan_max", self.inbox.scan_max),
-            ("inbox.claim_max_items", self.inbox.claim_max_items),
-            ("inbox.claim_max_bytes", self.inbox.claim_max_bytes.0),
-            ("inbox.ring_again", self.inbox.ring_again.0.len()),
-            ("hooks.attempts", self.hooks.attempts as usize),
-            ("hooks.disable_after", self.hooks.disable_after as usize),
-            ("hooks.keys_max", self.hooks.keys_max),
-            ("hooks.outstanding_max", self.hooks.outstanding_max),
-            ("hooks.concurrency", self.hooks.concurrency),
-            ("hooks.concurrency_per_tenant", self.hooks.concurrency_per_tenant),
-            ("hooks.concurrency_per_host", self.hooks.concurrency_per_host),
-            ("hooks.page", self.hooks.page),
-            ("hooks.page_bytes", self.hooks.page_bytes.0),
-            ("hooks.max_queues", self.hooks.max_queues),
-            ("hooks.callback_rate_max", self.hooks.callback_rate_max as usize),
-            ("hooks.retry", self.hooks.retry.0.len()),
-            ("sync.retention_chunk", self.sync.retention_chunk),
-            ("sync.ring_max_events", self.sync.ring_max_events),
-            ("sync.tail_queue_max_events", self.sync.tail_queue_max_events),
-            ("sync.max_live_tenants", self.sync.max_live_tenants),
-            ("sync.catchup_page_size", self.sync.catchup_page_size),
-            ("sync.catchup_page_bytes", self.sync.catchup_page_bytes.0),
-            ("sync.outbound_queue_max", self.sync.outbound_queue_max),
-            ("gateway.max_frame_bytes", self.gateway.max_frame_bytes.0),
-            ("gateway.max_connections", self.gateway.max_connections),
-            ("gateway.max_connections_per_principal", self.gateway.max_connections_per_principal),
-        ];
-        let mut faults: Vec<String> =
-            at_least_one.into_iter().filter(|(_, value)| *value == 0).map(|(key, _)| format!("{key}: must be at least 1")).collect();
-        let not_zero = [
-            ("agent.ack_timeout", self.agent.ack_timeout),
-            ("agent.ack_persist_interval", self.agent.ack_persist_interval),
-            ("sync.retention_interval", self.sync.retention_interval),
-            ("sync.tail_poll_interval", self.sync.tail_poll_interval),
-            ("gateway.heartbeat_interval", self.gateway.heartbeat_interval),
-            ("gateway.identify_timeout", self.gateway.identify_timeout),
-            ("gateway.write_timeout", self.gateway.write_timeout),
-            ("inbox.lease_min", self.inbox.lease_min),
-            ("inbox.attempt_deadline", self.inbox.attempt_deadline),
-            ("inbox.sweep_interval", self.inbox.sweep_interval),
-            ("inbox.prune_interval", self.inbox.prune_interval),
-            ("inbox.store_retry", self.inbox.store_retry),
-            ("inbox.session_touch_interval", self.inbox.session_touch_interval),
-            ("inbox.sse_heartbeat", self.inbox.sse_heartbeat),
-            ("inbox.totals_interval", self.inbox.totals_interval),
-            ("hooks.attempt_timeout", self.hooks.attempt_timeout),
-            ("hooks.poll_interval", self.hooks.poll_interval),
-            ("hooks.challenge_ttl", self.hooks.challenge_ttl),
-            ("hooks.signature_ttl", self.hooks.signature_ttl),
-            ("hooks.server_key_period", self.hooks.server_key_period),
-            ("authz.flush_interval", self.authz.flush_interval),
-            ("authz.prune_interval", self.authz.prune_interval),
-            ("shutdown.total_timeout", self.shutdown.total_timeout),
-        ];
-        faults.extend(not_zero.into_iter().filter(|(_, value)| value.is_zero()).map(|(key, _)| format!("{key}: must be longer than 0s")));
-        if self.inbox.ring_again.0.iter().any(Duration::is_zero) {
-            faults.push("inbox.ring_again: each must be longer than 0s".to_owned());
-        }
-        let lease = &self.inbox;
-        if lease.lease_min > lease.lease_default || lease.lease_default > lease.lease_max {
-            faults.push("inbox.lease_default: must lie between inbox.lease_min and inbox.lease_max".to_owned());
-        }
-        if let Err(error) = EnvFilter::try_new(&self.log.filter) {
-            faults.push(format!("log.filter: {error}"));
-        }
-        if self.publish.max_depth > 120 {
-            faults.push("publish.max_depth: must be at most 120, or common JSON readers cannot read the events".to_owned());
-        }
-        if self.publish.max_request_bytes.0 < self.publish.max_payload_bytes.0 {
-            faults.push("publish.max_request_bytes: must be at least publish.max_payload_bytes".to_owned());
-        }
-        if self.http.max_header_bytes.0 < 8 << 10 {
-            faults.push("http.max_header_bytes: must be at least 8KiB".to_owned());
-        }
-        if self.http.default_page_size > self.http.max_page_size {
-            faults.push("http.default_page_size: must be at most http.max_page_size".to_owned());
-        }
-        faults
-    }
-
     /// The values in force as TOML.
     pub(crate) fn to_toml(&self) -> String {
         let mut out = String::new();

@@ -1,8 +1,10 @@
 //! The settings of each module, taken from the configuration's keys.
 
+use std::time::Duration;
+
 use protocol::PublishLimits;
 
-use super::Config;
+use super::{Config, HintBusKind};
 
 impl Config {
     /// The embedded store's.
@@ -18,6 +20,60 @@ impl Config {
             busy_timeout: database.busy_timeout,
             wal_checkpoint_bytes: database.wal_checkpoint_bytes.0 as u64,
             cache_bytes: database.cache_bytes.0 as u64,
+        }
+    }
+
+    /// The PostgreSQL store's; nothing when the embedded one is configured. `node` names this process among the database's sessions.
+    pub(crate) fn shared_store(&self, node: &str) -> Option<store_postgres::PostgresOptions> {
+        let database = &self.database;
+        Some(store_postgres::PostgresOptions {
+            url: database.url.0.clone()?,
+            node: node.to_owned(),
+            connections: database.connections,
+            append_connections: database.append_connections,
+            acquire_timeout: database.acquire_timeout,
+            statement_timeout: database.statement_timeout,
+            lock_timeout: database.lock_timeout,
+            queue_max: database.queue_max,
+            queue_max_bytes: database.queue_max_bytes.0,
+            batch_max: database.batch_max,
+            batch_max_bytes: database.batch_max_bytes.0,
+            auto_migrate: database.auto_migrate,
+        })
+    }
+
+    /// Hints between nodes.
+    pub(crate) fn hints(&self) -> sync::HintSettings {
+        sync::HintSettings { interval: self.cluster.hint_interval, queue_max: self.cluster.hint_queue_max }
+    }
+
+    /// Hints over the database.
+    pub(crate) fn database_hints(&self) -> store_postgres::HintOptions {
+        store_postgres::HintOptions {
+            listen_url: self.database.listen_url.0.clone(),
+            reconnect_backoff_cap: self.database.listen_reconnect_backoff_cap,
+        }
+    }
+
+    /// Hints over NATS, when they go there.
+    pub(crate) fn nats_hints(&self, node: &str) -> Option<hint_nats::NatsOptions> {
+        let keys = &self.cluster;
+        let url = keys.nats_url.0.clone().filter(|_| keys.hint_bus == HintBusKind::Nats)?;
+        Some(hint_nats::NatsOptions {
+            url,
+            subject_prefix: keys.nats_subject_prefix.clone(),
+            node: node.to_owned(),
+            reconnect_backoff_cap: self.database.listen_reconnect_backoff_cap,
+        })
+    }
+
+    /// The nodes'.
+    pub(crate) fn cluster(&self) -> cluster::Settings {
+        let keys = &self.cluster;
+        cluster::Settings {
+            lease_duration: keys.lease_duration,
+            node_timeout: keys.node_timeout,
+            node_retention: keys.node_retention,
         }
     }
 
@@ -214,10 +270,20 @@ impl Config {
             deduplication_window: self.sync.deduplication_window,
             schedule_horizon: keys.schedule_horizon,
             promote_batch: keys.promote_batch,
-            promote_interval: keys.promote_interval,
+            promote_interval: self.promote_interval(),
             promote_retry: keys.promote_retry,
+            staged_interval: keys.staged_interval,
+            staged_retention: keys.staged_retention,
             items: self.inbox().rules,
             list_max: self.http.max_page_size,
+        }
+    }
+
+    /// Who schedules on another node of a shared store rings no bell here.
+    fn promote_interval(&self) -> Duration {
+        match self.database.url.0 {
+            Some(_) => self.intake.promote_interval.min(self.sync.tail_poll_interval),
+            None => self.intake.promote_interval,
         }
     }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::Args;
 use store_sqlite::{OpenError, SqliteStore};
 
-use super::{configured, counted, failed, has_store, open};
+use super::{configured_embedded, counted, failed, has_store, open};
 use crate::command::{ConfigSource, USAGE, complain, on_runtime};
 
 /// What `doorstep backup` takes.
@@ -59,7 +59,7 @@ fn whose(names_directory: bool, server: Named, has_store: bool) -> Result<Origin
 
 /// Makes a backup.
 pub(crate) fn backup(arguments: &BackupArguments, options: cli::GlobalOptions) -> ExitCode {
-    let config = match configured(&arguments.source) {
+    let config = match configured_embedded(&arguments.source) {
         Ok(config) => config,
         Err(code) => return code,
     };

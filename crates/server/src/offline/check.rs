@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use clap::Args;
 use store_sqlite::CheckReport;
 
-use super::{configured, counted, failed, open};
+use super::{configured_embedded, counted, failed, open};
 use crate::command::{ConfigSource, on_runtime};
 
 /// What `doorstep check` takes.
@@ -19,7 +19,7 @@ pub(crate) struct CheckArguments {
 
 /// Checks the store of a stopped server.
 pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
-    let config = match configured(&arguments.source) {
+    let config = match configured_embedded(&arguments.source) {
         Ok(config) => config,
         Err(code) => return code,
     };

@@ -6,14 +6,14 @@ use std::sync::Arc;
 
 use authz::Authorizer;
 use clap::{Args, Subcommand};
-use domain::{SystemClock, SystemIds};
+use domain::SystemIds;
 use hooks::{Hooks, HooksParts, MasterVault};
-use store_sqlite::SqliteStore;
 
-use super::{configured, counted, failed, open};
+use super::{configured, counted, existing, failed};
 use crate::command::{ConfigSource, on_runtime};
 use crate::config::Config;
 use crate::serve::{LogTails, MASTER_KEY_FILE, NEXT_MASTER_KEY_FILE, NoCalls, master_key};
+use crate::store::Store;
 
 /// What is done with the key that seals secrets at rest.
 #[derive(Debug, Clone, Subcommand)]
@@ -40,11 +40,11 @@ pub(crate) fn keys(command: &KeysCommand) -> ExitCode {
         Ok(config) => config,
         Err(code) => return code,
     };
-    let store = match open(&config) {
-        Ok(store) => store,
-        Err(error) => return failed(&error),
-    };
     on_runtime(async {
+        let store = match existing(&config).await {
+            Ok(store) => store,
+            Err(fault) => return failed(&fault),
+        };
         let resealed = rotate(&config, &store).await;
         store.close().await;
         match resealed {
@@ -58,7 +58,7 @@ pub(crate) fn keys(command: &KeysCommand) -> ExitCode {
 }
 
 /// Each step can be repeated after a crash: until the last, the store's secrets open with the old key or the one in the file of the next.
-async fn rotate(config: &Config, store: &Arc<SqliteStore>) -> Result<u64, String> {
+async fn rotate(config: &Config, store: &Store) -> Result<u64, String> {
     let is_own = config.security.master_key.0.is_none() && config.security.master_key_file.0.is_none();
     if !is_own {
         return reseal(config, store, master_key::vault(config)?).await;
@@ -76,16 +76,17 @@ async fn rotate(config: &Config, store: &Arc<SqliteStore>) -> Result<u64, String
     Ok(count)
 }
 
-async fn reseal(config: &Config, store: &Arc<SqliteStore>, vault: MasterVault) -> Result<u64, String> {
-    let clock = Arc::new(SystemClock::new());
+async fn reseal(config: &Config, store: &Store, vault: MasterVault) -> Result<u64, String> {
+    let (ports, clock) = (store.ports.clone(), store.clock.clone());
+    let authorizer = Authorizer::new(ports.identities.clone(), clock.clone());
     let hooks = Hooks::new(HooksParts {
-        store: store.clone(),
-        transactions: store.clone(),
-        inboxes: store.clone(),
-        logs: store.clone(),
+        store: ports.hooks,
+        transactions: ports.hook_changes,
+        inboxes: ports.inboxes,
+        logs: ports.logs,
         tails: Arc::new(LogTails::default()),
-        authorizer: Authorizer::new(store.clone(), clock.clone()),
-        identities: store.clone(),
+        authorizer,
+        identities: ports.identities,
         outbound: Arc::new(NoCalls),
         vault: Arc::new(vault),
         clock,

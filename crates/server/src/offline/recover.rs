@@ -7,12 +7,12 @@ use std::sync::Arc;
 
 use authz::{Admin, AdminError, Authorizer, DEFAULT_TENANT, Principal, TokenSecret};
 use clap::Args;
-use domain::{SystemClock, SystemIds, TenantId};
-use store_sqlite::SqliteStore;
+use domain::{SystemIds, TenantId};
 
-use super::{configured, failed, open};
+use super::{configured, existing, failed};
 use crate::command::{ConfigSource, on_runtime};
 use crate::serve::{OWNER_TOKEN_FILE, write_private};
+use crate::store::Store;
 
 /// What `doorstep recover-owner` takes.
 #[derive(Debug, Clone, Args)]
@@ -33,11 +33,11 @@ pub(crate) fn recover_owner(arguments: &RecoverArguments) -> ExitCode {
         Err(code) => return code,
     };
     let path = config.data.dir.join(OWNER_TOKEN_FILE);
-    let store = match open(&config) {
-        Ok(store) => store,
-        Err(error) => return failed(&error),
-    };
     on_runtime(async {
+        let store = match existing(&config).await {
+            Ok(store) => store,
+            Err(fault) => return failed(&fault),
+        };
         let recovered = recover(&store, &arguments.tenant, &path).await;
         store.close().await;
         match recovered {
@@ -52,10 +52,10 @@ pub(crate) fn recover_owner(arguments: &RecoverArguments) -> ExitCode {
     })
 }
 
-async fn recover(store: &Arc<SqliteStore>, tenant: &TenantId, path: &Path) -> Result<Principal, Fault> {
-    let clock = Arc::new(SystemClock::new());
-    let authorizer = Authorizer::new(store.clone(), clock.clone());
-    let admin = Admin::new(authorizer, store.clone(), store.clone(), clock, Arc::new(SystemIds));
+async fn recover(store: &Store, tenant: &TenantId, path: &Path) -> Result<Principal, Fault> {
+    let (ports, clock) = (&store.ports, store.clock.clone());
+    let authorizer = Authorizer::new(ports.identities.clone(), clock.clone());
+    let admin = Admin::new(authorizer, ports.identities.clone(), ports.administration.clone(), clock, Arc::new(SystemIds));
     let keep = |secret: &TokenSecret| write_private(path, secret.reveal()).map_err(Fault::File);
     admin.recover_owner(tenant, keep).await
 }

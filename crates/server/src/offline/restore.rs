@@ -8,7 +8,7 @@ use clap::Args;
 use domain::{SystemClock, SystemIds};
 use store_sqlite::{Target, UpkeepError};
 
-use super::{configured, counted, failed};
+use super::{configured_embedded, counted, failed};
 use crate::command::ConfigSource;
 
 /// What `doorstep restore` takes.
@@ -28,7 +28,7 @@ pub(crate) struct RestoreArguments {
 
 /// Restores a backup into the data directory.
 pub(crate) fn restore(arguments: &RestoreArguments) -> ExitCode {
-    let config = match configured(&arguments.source) {
+    let config = match configured_embedded(&arguments.source) {
         Ok(config) => config,
         Err(code) => return code,
     };

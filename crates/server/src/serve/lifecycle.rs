@@ -42,10 +42,13 @@ async fn stop(
 ) -> Result<(), ServeError> {
     tracing::info!("stopping");
     node.readiness.drain();
+    node.cluster.drain();
+    let left = || deadline.saturating_duration_since(Instant::now());
+    // Meanwhile requests are served as ever: whoever balances the load has time to notice.
+    let _ = timeout_at(deadline, node.gateway.disperse(node.drain_spread())).await;
     node.gateway.drain();
     node.inbox.drain();
     stop_accepting.cancel();
-    let left = || deadline.saturating_duration_since(Instant::now());
     if !node.gateway.flush_all(share(left())).await {
         tracing::warn!("not every cursor was saved in time; those events come again");
     }

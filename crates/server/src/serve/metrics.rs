@@ -6,14 +6,33 @@ use authz::Authorizer;
 use domain::{Clock, Timestamp};
 use gateway::Gateway;
 use http_api::{HistogramSnapshot, Metric, MetricSource, Samples};
-use store_sqlite::SqliteStore;
 use sync::{Logs, Retention};
 
 use super::totals::Totals;
+use crate::store::Engine;
+
+/// What every store counts, whatever the type of its snapshot.
+macro_rules! store_counts {
+    ($now:expr, $samples:ident) => {{
+        let now = $now;
+        $samples.counter(Metric::StoreCommits, &[("outcome", "durable")], now.commits);
+        $samples.counter(Metric::StoreCommits, &[("outcome", "failed")], now.failed_commits);
+        $samples.counter(Metric::StoreUnits, &[("outcome", "committed")], now.units);
+        $samples.counter(Metric::StoreUnits, &[("outcome", "undone")], now.failed_units);
+        $samples.counter(Metric::StoreReads, &[], now.reads);
+        $samples.gauge(Metric::StoreQueueDepth, &[], now.queued as f64);
+        $samples.gauge(Metric::StoreQueueBytes, &[], now.queued_bytes as f64);
+        $samples.counter(Metric::StoreQueueRefused, &[], now.overloaded);
+        $samples.histogram(Metric::StoreCommitSeconds, &[], histogram((now.commit_micros, now.latency)));
+        for (unit, count) in &now.retries {
+            $samples.counter(Metric::StoreRetries, &[("unit", unit)], *count);
+        }
+    }};
+}
 
 /// The counters of every part that knows no exposition.
 pub(super) struct ProcessMetrics {
-    pub(super) store: Arc<SqliteStore>,
+    pub(super) engine: Engine,
     pub(super) gateway: Arc<Gateway>,
     pub(super) logs: Arc<Logs>,
     pub(super) retention: Arc<Retention>,
@@ -35,7 +54,16 @@ impl std::fmt::Debug for ProcessMetrics {
 impl MetricSource for ProcessMetrics {
     fn collect(&self, samples: &mut Samples) {
         self.process(samples);
-        self.store(samples);
+        match &self.engine {
+            Engine::Embedded(store) => store_counts!(store.metrics().snapshot(), samples),
+            Engine::Shared(store) => {
+                let now = store.metrics().snapshot();
+                samples.gauge(Metric::StoreConnections, &[], now.connections as f64);
+                samples.counter(Metric::StoreDoubtfulCommits, &[("outcome", "resolved")], now.resolved);
+                samples.counter(Metric::StoreDoubtfulCommits, &[("outcome", "unknown")], now.in_doubt);
+                store_counts!(now, samples);
+            }
+        }
         self.log(samples);
         self.gateway(samples);
         self.identity(samples);
@@ -50,22 +78,6 @@ impl ProcessMetrics {
     fn process(&self, samples: &mut Samples) {
         samples.gauge(Metric::UptimeSeconds, &[], self.clock.now().since(self.started_at).as_secs_f64());
         samples.gauge(Metric::BuildInfo, &[("version", env!("CARGO_PKG_VERSION"))], 1.0);
-    }
-
-    fn store(&self, samples: &mut Samples) {
-        let now = self.store.metrics().snapshot();
-        samples.counter(Metric::StoreCommits, &[("outcome", "durable")], now.commits);
-        samples.counter(Metric::StoreCommits, &[("outcome", "failed")], now.failed_commits);
-        samples.counter(Metric::StoreUnits, &[("outcome", "committed")], now.units);
-        samples.counter(Metric::StoreUnits, &[("outcome", "undone")], now.failed_units);
-        samples.counter(Metric::StoreReads, &[], now.reads);
-        samples.gauge(Metric::StoreQueueDepth, &[], now.queued as f64);
-        samples.gauge(Metric::StoreQueueBytes, &[], now.queued_bytes as f64);
-        samples.counter(Metric::StoreQueueRefused, &[], now.overloaded);
-        samples.histogram(Metric::StoreCommitSeconds, &[], histogram((now.commit_micros, now.latency)));
-        for (unit, count) in &now.retries {
-            samples.counter(Metric::StoreRetries, &[("unit", unit)], *count);
-        }
     }
 
     fn log(&self, samples: &mut Samples) {
@@ -126,6 +138,9 @@ impl ProcessMetrics {
         samples.counter(Metric::PublishConflicts, &[], now.conflicts.get());
         samples.counter(Metric::ScheduledEvents, &[("outcome", "promoted")], now.promoted.get());
         samples.counter(Metric::ScheduledEvents, &[("outcome", "failed")], now.failed.get());
+        samples.counter(Metric::StagedEvents, &[("outcome", "moved")], now.moved.get());
+        samples.counter(Metric::StagedEvents, &[("outcome", "failed")], now.staged_failed.get());
+        samples.counter(Metric::StagedFailures, &[], now.move_errors.get());
         samples.counter(Metric::PromotionFailures, &[], now.promotion_errors.get());
     }
 }

@@ -1,5 +1,6 @@
 //! `doorstep serve`: the life of one server process.
 
+mod cluster;
 mod doorbells;
 mod first_start;
 mod lifecycle;

@@ -2,37 +2,41 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agents::{ConsumerApi, ConsumerService};
 use authz::{Admin, Authorizer};
-use domain::{Clock, IdGenerator, SystemClock, SystemIds};
+use ::cluster::{Cluster, Nodes};
+use domain::{Clock, IdGenerator, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
 use hooks::{Dispatcher, Hooks, HooksParts, Sender};
 use http_api::{HttpMetrics, Listening, Services};
 use inbox::{Inbox, InboxParts, Sweeper};
 use intake::{IntakeParts, Promoter, Publisher, ScheduleBell};
 use outbound::{Outbound, SystemResolver, Trust};
-use store_sqlite::SqliteStore;
 use sync::{Logs, Retention};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
+use super::cluster::{ClusterMetrics, Hints, HookGroups, Identity, cluster, work};
 use super::doorbells::{GatewayHints, LogTails, TailObservers};
 use super::metrics::ProcessMetrics;
 use super::ports::{ProcessReadiness, StoreBackup};
 use super::totals::Totals;
 use super::{ServeError, master_key};
 use crate::config::Config;
+use crate::store::{Engine, Store};
 
 /// The parts that live as long as the server does.
 pub(super) struct Node {
     pub(super) admin: Arc<Admin>,
+    pub(super) cluster: Arc<Cluster>,
     pub(super) gateway: Arc<Gateway>,
     pub(super) hooks: Arc<Hooks>,
     pub(super) inbox: Arc<Inbox>,
     pub(super) readiness: Arc<ProcessReadiness>,
-    pub(super) store: Arc<SqliteStore>,
+    pub(super) store: Store,
     /// Ends every background task.
     pub(super) stop: CancellationToken,
     /// Owns every background task.
@@ -43,6 +47,7 @@ pub(super) struct Node {
     events: EventReader,
     authorizer: Arc<Authorizer>,
     process_metrics: Arc<ProcessMetrics>,
+    cluster_metrics: Arc<ClusterMetrics>,
     clock: Arc<dyn Clock>,
     ids: Arc<dyn IdGenerator>,
 }
@@ -56,19 +61,22 @@ pub(super) struct Accepting {
 impl Node {
     /// Opens the store, makes every part, and starts the background tasks.
     pub(super) async fn start(config: Config, listening: SocketAddr) -> Result<Self, ServeError> {
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock::new());
         let ids: Arc<dyn IdGenerator> = Arc::new(SystemIds);
-        let store = open_store(&config, Arc::clone(&clock)).await?;
+        let identity = Identity::new(&config, listening, &*ids);
+        let store = Store::open(&config, &identity.name).await.map_err(ServeError)?;
+        let (ports, clock) = (store.ports.clone(), store.clock.clone());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
+        let cluster = cluster(&config, &store.engine, &clock, &identity);
+        let nodes = Hints::new(&config, &store.engine, &identity);
 
-        let authorizer = Authorizer::with_settings(store.clone(), clock.clone(), config.authz());
-        let admin = Arc::new(Admin::new(authorizer.clone(), store.clone(), store.clone(), clock.clone(), ids.clone()));
+        let authorizer = Authorizer::with_settings(ports.identities.clone(), clock.clone(), config.authz());
+        let admin = Arc::new(Admin::new(authorizer.clone(), ports.identities.clone(), ports.administration.clone(), clock.clone(), ids.clone()));
         let tails = Arc::new(LogTails::default());
         let inbox = Inbox::new(InboxParts {
-            store: store.clone(),
-            transactions: store.clone(),
+            store: ports.inboxes.clone(),
+            transactions: ports.inbox_changes.clone(),
             authorizer: authorizer.clone(),
-            identities: store.clone(),
+            identities: ports.identities.clone(),
             clock: clock.clone(),
             ids: ids.clone(),
             tails: tails.clone(),
@@ -77,31 +85,33 @@ impl Node {
         });
         let vault = master_key::vault(&config).map_err(ServeError)?;
         let calls = Outbound::new(&config.hooks(), &[listening], Arc::new(SystemResolver::default()), Trust::System);
-        let hooks = Hooks::new(HooksParts {
-            store: store.clone(),
-            transactions: store.clone(),
-            inboxes: store.clone(),
-            logs: store.clone(),
+        let groups = Arc::<HookGroups>::default();
+        let hooks = Hooks::sharing(HooksParts {
+            store: ports.hooks.clone(),
+            transactions: ports.hook_changes.clone(),
+            inboxes: ports.inboxes.clone(),
+            logs: ports.logs.clone(),
             tails: tails.clone(),
             authorizer: authorizer.clone(),
-            identities: store.clone(),
+            identities: ports.identities.clone(),
             outbound: Arc::new(calls.map_err(|error| ServeError::new("calls to hooks cannot be set up", error))?),
             vault: Arc::new(vault),
             clock: clock.clone(),
             ids: ids.clone(),
             metrics: Arc::default(),
             settings: config.hooks(),
-        });
+        }, groups.clone());
         let observers = Arc::new(TailObservers { authorizer: authorizer.clone(), inbox: inbox.clone(), hooks: hooks.clone() });
-        let logs = Logs::start(store.clone(), observers, config.sync(), tasks.clone(), stop.child_token());
+        let logs = Logs::start(ports.logs.clone(), observers, config.sync(), tasks.clone(), stop.child_token());
         tails.join(logs.clone());
-        store.set_listener(logs.clone());
+        store.set_listener(nodes.announcing(logs.clone()));
+        nodes.listen(&logs);
 
         let intake = IntakeParts {
             authorizer: authorizer.clone(),
-            append: store.clone(),
-            transactions: store.clone(),
-            schedule: store.clone(),
+            append: ports.append.clone(),
+            transactions: ports.publishing.clone(),
+            schedule: ports.schedule.clone(),
             clock: clock.clone(),
             ids: ids.clone(),
             bell: ScheduleBell::default(),
@@ -110,25 +120,26 @@ impl Node {
         };
         let publisher = Arc::new(Publisher::new(intake.clone()));
 
-        let service = Arc::new(ConsumerService::new(store.clone(), store.clone(), authorizer.clone(), config.agents()));
+        let service = Arc::new(ConsumerService::new(ports.cursors.clone(), ports.identities.clone(), authorizer.clone(), config.agents()));
         let gateway = Gateway::new(gateway::Parts {
             authorizer: authorizer.clone(),
             consumers: service,
             logs: logs.clone(),
             hook: Arc::new(PassDelivery),
             hints: Arc::new(GatewayHints(inbox.clone())),
+            nodes: nodes.bus(),
             clock: clock.clone(),
             ids: ids.clone(),
             settings: config.gateway(),
             agents: config.agents(),
         });
-        let feed = Arc::new(Feed::new(gateway.clone(), store.clone()));
-        let consumers = Arc::new(ConsumerApi::new(store.clone(), store.clone(), authorizer.clone(), feed, config.agents()));
-        let retention = Retention::new(store.clone(), store.clone(), clock.clone(), config.sync());
+        let feed = Arc::new(Feed::new(gateway.clone(), ports.cursors.clone()));
+        let consumers = Arc::new(ConsumerApi::new(ports.cursors.clone(), ports.identities.clone(), authorizer.clone(), feed, config.agents()));
+        let retention = Retention::new(ports.logs.clone(), ports.identities.clone(), clock.clone(), config.sync());
 
         let totals = Arc::<Totals>::default();
         let process_metrics = Arc::new(ProcessMetrics {
-            store: store.clone(),
+            engine: store.engine.clone(),
             gateway: gateway.clone(),
             logs: logs.clone(),
             retention: retention.clone(),
@@ -141,12 +152,24 @@ impl Node {
             started_at: clock.now(),
         });
         gateway.run(&tasks, &stop);
-        tasks.spawn(totals.clone().run(store.clone(), config.inbox.totals_interval, stop.child_token()));
-        retention.start(&tasks, stop.child_token());
-        let (promoter, token) = (Promoter::new(intake), stop.child_token());
-        tasks.spawn(async move { promoter.run(token).await });
-        let (sweeper, token) = (Sweeper::new(inbox.clone()), stop.child_token());
-        tasks.spawn(async move { sweeper.run(token).await });
+        nodes.listen(&gateway);
+        nodes.carry(&config, &store.engine, &identity, &tasks, &stop)?;
+        tasks.spawn(totals.clone().run(ports.inboxes, ports.hooks.clone(), config.inbox.totals_interval, stop.child_token()));
+        groups.share(&cluster, &hooks, &ports.hooks.groups().await.map_err(|error| ServeError::new("the groups of hooks", error))?)?;
+        cluster.share_work(work("sync.retention")?, move |tenure| {
+            let retention = retention.clone();
+            async move { retention.run(tenure.stop).await }
+        });
+        cluster.share_work(work("intake.promoter")?, move |tenure| {
+            let promoter = Promoter::new(intake.clone());
+            async move { promoter.run(tenure.stop).await }
+        });
+        let swept = inbox.clone();
+        cluster.share_work(work("inbox.sweeper")?, move |tenure| {
+            let sweeper = Sweeper::new(swept.clone());
+            async move { sweeper.run(tenure.stop).await }
+        });
+        tasks.spawn(cluster.clone().run(tasks.clone(), stop.child_token()));
         let (dispatcher, token) = (Dispatcher::new(hooks.clone()), stop.child_token());
         tasks.spawn(async move { dispatcher.run(token).await });
         let (sender, token) = (Sender::new(hooks.clone()), stop.child_token());
@@ -155,7 +178,7 @@ impl Node {
         tasks.spawn(async move { upkeep.run(token).await });
 
         Ok(Self {
-            readiness: Arc::new(ProcessReadiness::new(store.clone(), logs)),
+            readiness: Arc::new(ProcessReadiness::new(ports.logs, logs)),
             events: EventReader::new(gateway.clone()),
             admin,
             gateway,
@@ -168,10 +191,20 @@ impl Node {
             publisher,
             consumers,
             authorizer,
+            cluster_metrics: Arc::new(ClusterMetrics::new(cluster.clone(), &nodes)),
             process_metrics,
+            cluster,
             clock,
             ids,
         })
+    }
+
+    /// Over how long connections are asked to leave when the process stops. There is nobody to go to without other nodes.
+    pub(super) fn drain_spread(&self) -> Duration {
+        match self.store.engine {
+            Engine::Embedded(_) => Duration::ZERO,
+            Engine::Shared(_) => self.config.shutdown.drain_spread.min(self.config.shutdown.total_timeout / 2),
+        }
     }
 
     /// Accepts on `listener` until `shutdown`.
@@ -186,10 +219,11 @@ impl Node {
             gateway: self.gateway.clone(),
             inbox: self.inbox.clone(),
             hooks: self.hooks.clone(),
+            nodes: Arc::new(Nodes::new(self.cluster.clone(), self.authorizer.clone())),
             readiness: self.readiness.clone(),
-            backup: Arc::new(StoreBackup::new(self.store.clone(), self.clock.clone())),
+            backup: Arc::new(StoreBackup::new(self.store.engine.clone(), self.clock.clone())),
             metrics: metrics.clone(),
-            metric_sources: vec![self.process_metrics.clone()],
+            metric_sources: vec![self.process_metrics.clone(), self.cluster_metrics.clone()],
             clock: self.clock.clone(),
             ids: self.ids.clone(),
             tasks: tasks.clone(),
@@ -200,12 +234,4 @@ impl Node {
         tasks.spawn(async move { http_api::serve(listening, router).await });
         Accepting { tasks }
     }
-}
-
-/// Opens the store on a thread that may block: it reads, checks and perhaps migrates.
-async fn open_store(config: &Config, clock: Arc<dyn Clock>) -> Result<Arc<SqliteStore>, ServeError> {
-    let (directory, options) = (config.data.dir.clone(), config.store());
-    let opened = tokio::task::spawn_blocking(move || SqliteStore::open(directory, options, clock)).await;
-    let opened = opened.map_err(|error| ServeError::new("the store cannot be opened", error))?;
-    opened.map_err(|error| ServeError(error.to_string()))
 }

@@ -10,9 +10,11 @@ use domain::Clock;
 use hooks::{HookUrl, OutboundAnswer, OutboundClient, OutboundError, OutboundRequest, UrlRefusal};
 use http_api::{Backup, BackupError, NotReady, Readiness};
 use protocol::admin::BackupReport;
-use store_sqlite::{SqliteStore, UpkeepError};
+use store_sqlite::UpkeepError;
 use sync::{LogStore, Logs};
 use tokio::sync::Mutex;
+
+use crate::store::Engine;
 
 /// No calls to the outside: for commands on a stopped server's store.
 pub(crate) struct NoCalls;
@@ -30,7 +32,7 @@ impl OutboundClient for NoCalls {
 
 /// Ready while the store answers, the tails follow, and the process is not stopping.
 pub(super) struct ProcessReadiness {
-    store: Arc<SqliteStore>,
+    store: Arc<dyn LogStore>,
     logs: Arc<Logs>,
     draining: AtomicBool,
 }
@@ -39,7 +41,7 @@ pub(super) struct ProcessReadiness {
 const ANSWER_WITHIN: Duration = Duration::from_millis(900);
 
 impl ProcessReadiness {
-    pub(super) fn new(store: Arc<SqliteStore>, logs: Arc<Logs>) -> Self {
+    pub(super) fn new(store: Arc<dyn LogStore>, logs: Arc<Logs>) -> Self {
         Self { store, logs, draining: AtomicBool::new(false) }
     }
 
@@ -69,27 +71,28 @@ impl Readiness for ProcessReadiness {
 
 /// Online backups of the embedded store, one at a time.
 pub(super) struct StoreBackup {
-    store: Arc<SqliteStore>,
+    engine: Engine,
     clock: Arc<dyn Clock>,
     running: Mutex<()>,
 }
 
 impl StoreBackup {
-    pub(super) fn new(store: Arc<SqliteStore>, clock: Arc<dyn Clock>) -> Self {
-        Self { store, clock, running: Mutex::new(()) }
+    pub(super) fn new(engine: Engine, clock: Arc<dyn Clock>) -> Self {
+        Self { engine, clock, running: Mutex::new(()) }
     }
 }
 
 #[async_trait]
 impl Backup for StoreBackup {
     async fn backup(&self, path: &str) -> Result<BackupReport, BackupError> {
+        let Engine::Embedded(store) = &self.engine else { return Err(BackupError::NotHere) };
         let Ok(_running) = self.running.try_lock() else { return Err(BackupError::Running) };
         let to = Path::new(path);
         if !to.is_absolute() {
             return Err(BackupError::Path("the path must be absolute: it is the server's".to_owned()));
         }
         let started_at = self.clock.now();
-        let report = self.store.backup(to).await.map_err(refusal)?;
+        let report = store.backup(to).await.map_err(refusal)?;
         Ok(BackupReport { path: path.to_owned(), size_bytes: report.bytes, started_at, finished_at: self.clock.now() })
     }
 }

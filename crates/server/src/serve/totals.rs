@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use hooks::{HookStore, HookTotals};
 use inbox::{InboxStore, InboxTotals};
-use store_sqlite::SqliteStore;
 use tokio_util::sync::CancellationToken;
 
 /// Tenants that are counted apart; the rest is not shown, so that the metric's labels stay few.
@@ -22,10 +21,16 @@ impl Totals {
     }
 
     /// Counts each `inbox.totals_interval` until `token` is cancelled.
-    pub(super) async fn run(self: Arc<Self>, store: Arc<SqliteStore>, interval: Duration, token: CancellationToken) {
+    pub(super) async fn run(
+        self: Arc<Self>,
+        inboxes: Arc<dyn InboxStore>,
+        hooks: Arc<dyn HookStore>,
+        interval: Duration,
+        token: CancellationToken,
+    ) {
         let counting = async {
             loop {
-                match (InboxStore::totals(&*store, TENANTS).await, HookStore::totals(&*store).await) {
+                match (inboxes.totals(TENANTS).await, hooks.totals().await) {
                     (Ok(inboxes), Ok(hooks)) => *self.0.lock().unwrap_or_else(PoisonError::into_inner) = (inboxes, hooks),
                     (Err(error), _) | (_, Err(error)) => {
                         tracing::warn!(error.cause = %error, "what waits could not be counted; the metrics are old");

@@ -4,11 +4,13 @@
 #![expect(clippy::disallowed_methods, reason = "tests own their tasks by joining them, and play clients with clocks of their own")]
 
 mod bad_input;
+mod cluster;
 mod consumers;
 mod durability;
 mod gateway;
 mod hooks;
 mod inbox;
+mod migrate;
 mod operation;
 mod people;
 mod polls;

@@ -5,6 +5,7 @@
 extern crate doorstep_sync as sync;
 
 mod fakes;
+mod hints;
 mod identities;
 mod logs;
 mod reads;

@@ -66,6 +66,10 @@ metrics! {
     ScheduledEvents: Counter = "doorstep_scheduled_events",
     /// Steps of promotion that failed and are repeated.
     PromotionFailures: Counter = "doorstep_promotion_failures",
+    /// Events that applications handed in within their own transactions, by outcome: moved or failed.
+    StagedEvents: Counter = "doorstep_staged_events",
+    /// Steps of moving staged events that failed and are repeated.
+    StagedFailures: Counter = "doorstep_staged_failures",
     /// Seconds from an event's acceptance to its dispatch to a reader that is live.
     PublishDispatchSeconds: Histogram = "doorstep_publish_dispatch_seconds",
     /// Heads of the logs with readers here: the highest.
@@ -209,6 +213,24 @@ metrics! {
     StoreQueueBytes: Gauge = "doorstep_store_queue_bytes",
     /// Units of work refused because a queue was full.
     StoreQueueRefused: Counter = "doorstep_store_queue_refused",
+    /// Connections to the shared database that are in use; always 0 with the embedded store.
+    StoreConnections: Gauge = "doorstep_store_connections",
+    /// Commits whose answer was lost, by what became of them: resolved (found out) or unknown.
+    StoreDoubtfulCommits: Counter = "doorstep_store_doubtful_commits",
+    /// Server processes over the store that are there, this one included.
+    Nodes: Gauge = "doorstep_nodes",
+    /// Pieces of background work that this process does at the moment, of those that one process does at a time.
+    WorkHeld: Gauge = "doorstep_work_held",
+    /// Leases on background work, by what became of them: taken, given_back, lost or cut_off.
+    WorkLeases: Counter = "doorstep_work_leases",
+    /// Hints between nodes, by outcome: told, merged (another one says it too), dropped, heard or unknown (not understood).
+    Hints: Counter = "doorstep_hints",
+    /// Statements or messages that carried hints to others, by outcome: done or failed.
+    HintSends: Counter = "doorstep_hint_sends",
+    /// Whether hints of other nodes are heard at the moment: 1 or 0. Without, news come by polling.
+    HintsListening: Gauge = "doorstep_hints_listening",
+    /// How often listening for hints was taken up again after its connection was lost.
+    HintReconnects: Counter = "doorstep_hint_reconnects",
     /// Seconds since the process began.
     UptimeSeconds: Gauge = "doorstep_uptime_seconds",
     /// Always 1; the label says which version runs.

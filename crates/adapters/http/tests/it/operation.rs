@@ -1,4 +1,4 @@
-//! Health, metrics and backup from the outside.
+//! Health, metrics, backup and nodes from the outside.
 
 use doorstep_http::NotReady;
 
@@ -46,4 +46,24 @@ async fn a_backup_is_the_instance_operators_and_names_what_is_wrong() {
     let world = World::new().await;
     world.post(&world.app, "/v1/admin/backup", r#"{"path":"/tmp/x.db"}"#).await.expect_problem(403, "forbidden", None);
     world.post(&world.owner, "/v1/admin/backup", r#"{"file":"x"}"#).await.expect_problem(400, "validation_failed", Some("/file"));
+}
+
+#[tokio::test]
+async fn nodes_are_listed_for_the_instance_operator_alone() {
+    let world = World::new().await;
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(20);
+    let node = loop {
+        let listed = world.get(&world.owner, "/v1/nodes").await.expect(200);
+        match listed["items"].as_array().unwrap().as_slice() {
+            // It takes its work once it has shown itself.
+            [node] if node["work"] == serde_json::json!(["inbox.sweeper"]) => break node.clone(),
+            _ => assert!(std::time::Instant::now() < deadline, "{listed}"),
+        }
+    };
+    assert_eq!((&node["name"], &node["state"], &node["is_self"]), (&"here".into(), &"serving".into(), &true.into()));
+    assert_eq!((&node["version"], &node["address"]), (&"1.2.3".into(), &"127.0.0.1:7420".into()));
+    for token in [&world.app, &world.agent] {
+        world.get(token, "/v1/nodes").await.expect_problem(403, "forbidden", None);
+    }
+    world.get(&world.owner, "/v1/nodes?limit=1").await.expect_problem(400, "validation_failed", Some("#query/limit"));
 }

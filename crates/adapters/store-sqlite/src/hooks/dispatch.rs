@@ -14,7 +14,7 @@ use crate::sql::sql;
 use crate::tx::{WriteTx, read_head};
 
 /// One process alone uses this store: whoever takes a group takes every tenant.
-const THE_GROUP: GroupNumber = GroupNumber(0);
+pub(super) const THE_GROUP: GroupNumber = GroupNumber(0);
 
 /// The groups that there are.
 pub(super) fn groups(tx: &ReadTx) -> Result<Vec<GroupNumber>, Failure> {
@@ -22,12 +22,12 @@ pub(super) fn groups(tx: &ReadTx) -> Result<Vec<GroupNumber>, Failure> {
     collect(statement.query([])?, |row| Ok(GroupNumber(row.get(0)?)))
 }
 
-/// Active tenants that have a hook, by id, strictly after `after`, at most `limit`.
-pub(super) fn tenants(tx: &ReadTx, after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, Failure> {
+/// Active tenants of these groups that have a hook, by id, strictly after `after`, at most `limit`.
+pub(super) fn tenants(tx: &ReadTx, groups: &[GroupNumber], after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, Failure> {
     let mut statement = tx.prepare(sql!("hooks/next_tenant"))?;
     let mut after = after.map(ToString::to_string).unwrap_or_default();
     let mut tenants = Vec::new();
-    while tenants.len() < limit {
+    while tenants.len() < limit && groups.contains(&THE_GROUP) {
         let Some(name) = first(statement.query([&after])?, |row| Ok(row.get::<_, String>(0)?))? else { break };
         if let Ok(tenant) = name.parse::<TenantId>()
             && read_head(tx.connection(), &tenant)?.is_some_and(|head| head.is_active())

@@ -5,9 +5,10 @@
 use std::collections::HashSet;
 
 use domain::{PrincipalId, TenantId, Timestamp};
-use hooks::{DueHook, DueQuery, HookId};
+use hooks::{DueHook, DueQuery, GroupNumber, HookId};
 use rusqlite::params;
 
+use super::dispatch::THE_GROUP;
 use super::{deliveries, keys, registrations, rows};
 use crate::codec;
 use crate::failure::Failure;
@@ -21,6 +22,7 @@ pub(super) struct Question {
     now: Timestamp,
     hooks: usize,
     per_hook: usize,
+    is_for_the_group: bool,
     except: HashSet<HookId>,
     except_tenants: HashSet<TenantId>,
 }
@@ -31,6 +33,7 @@ impl From<DueQuery<'_>> for Question {
             now: query.now,
             hooks: query.hooks,
             per_hook: query.per_hook,
+            is_for_the_group: query.groups.contains(&THE_GROUP),
             except: query.except.iter().copied().collect(),
             except_tenants: query.except_tenants.iter().cloned().collect(),
         }
@@ -40,7 +43,7 @@ impl From<DueQuery<'_>> for Question {
 /// One hook of each tenant in turn, until there are enough.
 pub(super) fn due(tx: &ReadTx, question: &Question) -> Result<Vec<DueHook>, Failure> {
     let mut found = Vec::new();
-    if question.per_hook == 0 {
+    if question.per_hook == 0 || !question.is_for_the_group {
         return Ok(found);
     }
     let mut waiting = Vec::new();
@@ -68,8 +71,11 @@ pub(super) fn due(tx: &ReadTx, question: &Question) -> Result<Vec<DueHook>, Fail
     Ok(found)
 }
 
-/// When the first ring of an active tenant is due.
-pub(super) fn next_due(tx: &ReadTx) -> Result<Option<Timestamp>, Failure> {
+/// When the first ring of an active tenant of these groups is due.
+pub(super) fn next_due(tx: &ReadTx, groups: &[GroupNumber]) -> Result<Option<Timestamp>, Failure> {
+    if !groups.contains(&THE_GROUP) {
+        return Ok(None);
+    }
     let tenants = tenants(tx, Timestamp::from_micros(i64::MAX))?;
     Ok(tenants.into_iter().map(|(_, first_due)| first_due).min())
 }
@@ -128,7 +134,7 @@ impl Turns {
         if deliveries.is_empty() {
             return Ok(None);
         }
-        Ok(Some(DueHook { hook, keys: keys::keys(connection, metrics, id)?, deliveries }))
+        Ok(Some(DueHook { hook, group: THE_GROUP, keys: keys::keys(connection, metrics, id)?, deliveries }))
     }
 }
 

@@ -70,13 +70,14 @@ impl HookStore for SqliteStore {
         self.read(move |tx| due::due(tx, &question)).await
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
-        self.read(|tx| due::next_due(tx)).await
+    async fn next_due(&self, groups: &[GroupNumber]) -> Result<Option<Timestamp>, StoreError> {
+        let groups = groups.to_vec();
+        self.read(move |tx| due::next_due(tx, &groups)).await
     }
 
-    async fn tenants(&self, after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError> {
-        let after = after.cloned();
-        self.read(move |tx| dispatch::tenants(tx, after.as_ref(), limit)).await
+    async fn tenants(&self, groups: &[GroupNumber], after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError> {
+        let (groups, after) = (groups.to_vec(), after.cloned());
+        self.read(move |tx| dispatch::tenants(tx, &groups, after.as_ref(), limit)).await
     }
 
     async fn groups(&self) -> Result<Vec<GroupNumber>, StoreError> {

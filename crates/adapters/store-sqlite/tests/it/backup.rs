@@ -12,7 +12,7 @@ use rusqlite::Connection;
 use sync::{LogStore, Page};
 use tempfile::TempDir;
 
-use crate::support::{Fixture, ManualClock, new_seq, range, seq, tenant};
+use crate::support::{Fixture, clock, new_seq, range, seq, tenant};
 
 struct Place(TempDir);
 
@@ -34,11 +34,11 @@ impl Place {
 }
 
 fn restored(backup: &Path, data: &Path, target: Target) -> Result<doorstep_store_sqlite::RestoreReport, UpkeepError> {
-    restore(backup, data, target, &*ManualClock::new(), &SystemIds)
+    restore(backup, data, target, &*clock(), &SystemIds)
 }
 
 fn open(data: &Path) -> Arc<SqliteStore> {
-    SqliteStore::open(data, StoreOptions::default(), ManualClock::new()).unwrap()
+    SqliteStore::open(data, StoreOptions::default(), clock()).unwrap()
 }
 
 async fn page(store: &SqliteStore) -> Page {
@@ -115,7 +115,7 @@ async fn a_restore_begins_another_history_where_the_backup_ended() {
     assert_eq!((after.head.seq, after.head.floor), (seq(5), seq(1)));
     let ids = |page: &Page| page.events.iter().map(|event| event.id).collect::<Vec<_>>();
     assert_eq!(ids(&after), ids(&before));
-    let fixture = Fixture { store, ..fixture };
+    let fixture = fixture.after(store);
     assert_eq!(new_seq(&fixture.append(vec![fixture.event("x")]).await.unwrap()[0]), 6, "seq goes on from the backup's head");
     assert!(matches!(fixture.append(vec![fixture.keyed("k", "a")]).await.unwrap()[0], domain::Appended::Duplicate { .. }));
     let second = place.at("second");

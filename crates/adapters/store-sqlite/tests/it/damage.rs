@@ -1,10 +1,9 @@
-//! Damage that is found while reading: refused, never served, never a shorter page.
+//! Damage of a file, as a check finds it.
 
-use domain::StoreError;
 use doorstep_store_sqlite::{CheckReport, StoreOptions};
 use sync::LogStore;
 
-use crate::support::{Fixture, range, seq};
+use crate::support::{Fixture, seq};
 
 /// A store of ten events to which `damage` was done beside it.
 async fn damaged(damage: &str) -> Fixture {
@@ -12,48 +11,6 @@ async fn damaged(damage: &str) -> Fixture {
     fixture.fill(10).await;
     assert!(fixture.raw().execute(damage, []).unwrap() > 0, "{damage}");
     fixture
-}
-
-#[tokio::test]
-async fn a_damaged_row_is_refused_whatever_its_column() {
-    for change in [
-        "body = '\"id\":\"forged\"}'",
-        "id = zeroblob(16)",
-        "type = 'other'",
-        "channel = NULL",
-        "channel = 's/d'",
-        "audience = 'sam'",
-        "origin = 1",
-        "created_at = created_at + 1",
-        "checksum = checksum + 1",
-        "body = ''",
-        "id = x''",
-    ] {
-        let fixture = damaged(&format!("UPDATE event_log SET {change} WHERE position & 0xff = 5")).await;
-        let outcome = fixture.page_after(0).await;
-        assert!(matches!(outcome, Err(StoreError::Corrupt(_))), "{change}: {outcome:?}");
-        assert_eq!(fixture.page_after(5).await.unwrap().events.len(), 5, "what is whole is served");
-        assert!(matches!(fixture.page_after(4).await, Err(StoreError::Corrupt(_))));
-    }
-}
-
-#[tokio::test]
-async fn a_missing_row_is_refused_not_skipped() {
-    for missing in [5, 10] {
-        let fixture = damaged(&format!("DELETE FROM event_log WHERE position & 0xff = {missing}")).await;
-        let outcome = fixture.page_after(0).await;
-        assert!(matches!(outcome, Err(StoreError::Corrupt(_))), "{missing}: {outcome:?}");
-    }
-    let fixture = damaged("UPDATE event_log SET position = position + 100 WHERE position & 0xff = 10").await;
-    assert!(matches!(fixture.page_after(0).await, Err(StoreError::Corrupt(_))));
-}
-
-#[tokio::test]
-async fn a_row_in_anothers_place_is_refused() {
-    let fixture = damaged("DELETE FROM event_log WHERE position & 0xff = 4").await;
-    fixture.raw().execute("UPDATE event_log SET position = position + 1 WHERE position & 0xff = 3", []).unwrap();
-    let outcome = fixture.store.page(&fixture.tenant, range(3)).await;
-    assert!(matches!(outcome, Err(StoreError::Corrupt(_))), "{outcome:?}");
 }
 
 async fn check(fixture: &Fixture) -> CheckReport {

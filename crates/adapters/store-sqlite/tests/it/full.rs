@@ -50,10 +50,10 @@ async fn a_full_store_refuses_keeps_what_it_has_and_recovers_with_more_room() {
     }
     assert_intact(&fixture, acknowledged).await;
     fixture.store.close().await;
-    let Fixture { dir, clock, store, tenant } = fixture;
-    drop(store);
+    let (dir, clock) = (Arc::clone(&fixture.dir), Arc::clone(&fixture.clock));
+    drop(fixture);
     let store = SqliteStore::open(dir.path(), bounded(2 * ROOM), clock.clone()).unwrap();
-    let fixture = Fixture { dir, clock, store, tenant };
+    let fixture = Fixture::over(dir, store, clock);
     assert_eq!(new_seq(&fixture.append(vec![large(&fixture, 20_000)]).await.unwrap()[0]), acknowledged + 1);
     assert_intact(&fixture, acknowledged + 1).await;
 }
@@ -138,7 +138,7 @@ mod medium {
 #[tokio::test]
 async fn a_full_medium_refuses_keeps_what_it_has_and_recovers_without_a_restart() {
     let dir = tempfile::tempdir().unwrap();
-    let clock = crate::support::ManualClock::new();
+    let clock = crate::support::clock();
     #[cfg(target_os = "linux")]
     let tiny = medium::Tiny::mount(dir.path(), 4 << 20);
     #[cfg(not(target_os = "linux"))]
@@ -146,7 +146,7 @@ async fn a_full_medium_refuses_keeps_what_it_has_and_recovers_without_a_restart(
     let options = if tiny.is_some() { StoreOptions::default() } else { bounded(2 << 20) };
     let path = dir.path().join("data");
     let store = SqliteStore::open(&path, options, clock.clone()).unwrap();
-    let fixture = Fixture { dir: tempfile::tempdir().unwrap(), clock: clock.clone(), store, tenant: crate::support::tenant("acme") };
+    let fixture = Fixture::over(Arc::new(tempfile::tempdir().unwrap()), store, Arc::clone(&clock));
     fixture.create_tenant("acme").await;
     let acknowledged = fill(&fixture).await;
     assert!(acknowledged > 10, "{acknowledged}");

@@ -1,4 +1,4 @@
-//! The store's contract: a case for each sentence of the ports' documentation, over real database files.
+//! The conformance suite over real database files, and what is this store's own: files, damage, plans, bounds.
 #![expect(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -8,20 +8,19 @@
 )]
 
 mod append;
-mod audit;
 mod backup;
+mod conformance;
 mod consumers;
 mod damage;
+mod export;
 mod full;
 mod hooks;
 mod identity;
 mod inbox;
 mod listener;
 mod opening;
-mod pages;
 mod plans;
-mod retention;
-mod schedule;
+mod statements;
 mod support;
 mod units;
 mod write_ahead_log;

@@ -8,14 +8,14 @@ use doorstep_store_sqlite::{DATABASE_FILE, OpenError, SqliteStore, StoreOptions}
 use rusqlite::Connection;
 use tempfile::TempDir;
 
-use crate::support::{Fixture, ManualClock, new_seq};
+use crate::support::{Fixture, clock, new_seq};
 
 fn open(path: &Path) -> Result<Arc<SqliteStore>, OpenError> {
-    SqliteStore::open(path, StoreOptions::default(), ManualClock::new())
+    SqliteStore::open(path, StoreOptions::default(), clock())
 }
 
 /// A closed store of `events` events; its directory and the database in it.
-async fn closed(events: usize) -> (TempDir, std::path::PathBuf) {
+async fn closed(events: usize) -> (Arc<TempDir>, std::path::PathBuf) {
     let fixture = Fixture::new().await;
     fixture.fill(events).await;
     fixture.store.close().await;
@@ -41,8 +41,9 @@ async fn two_openers_refuse_each_other_with_a_clear_message() {
 
 #[tokio::test]
 async fn a_directory_is_free_again_when_the_store_is_dropped() {
-    let Fixture { dir, store, .. } = Fixture::new().await;
-    drop(store);
+    let fixture = Fixture::new().await;
+    let dir = Arc::clone(&fixture.dir);
+    drop(fixture);
     open(dir.path()).unwrap().close().await;
 }
 

@@ -37,7 +37,7 @@ fn files(folder: &Path, extension: &str) -> Vec<PathBuf> {
 }
 
 /// `module/name` to text.
-fn statements() -> BTreeMap<String, String> {
+pub(crate) fn statements() -> BTreeMap<String, String> {
     let folder = root().join("queries");
     let name = |path: &Path| path.strip_prefix(&folder).unwrap().with_extension("").to_str().unwrap().replace('\\', "/");
     files(&folder, "sql").into_iter().map(|path| (name(&path), std::fs::read_to_string(&path).unwrap())).collect()

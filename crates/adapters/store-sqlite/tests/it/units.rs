@@ -1,36 +1,11 @@
 //! Units of work: atomic each, many in one commit, none of them able to harm the store.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::Poll;
 
-use authz::TenantState;
-use domain::{StoreError, UnitError, run_tx};
-use intake::PublishTx;
+use domain::StoreError;
 
-use crate::support::{Fixture, Gate, Recorder, seq, tenant};
-
-/// A use case's own refusal.
-#[derive(Debug, PartialEq)]
-enum Refusal {
-    NotToday,
-    Store(StoreError),
-}
-
-impl From<StoreError> for Refusal {
-    fn from(error: StoreError) -> Self {
-        Self::Store(error)
-    }
-}
-
-impl UnitError for Refusal {
-    fn store(&self) -> Option<&StoreError> {
-        match self {
-            Self::Store(error) => Some(error),
-            Self::NotToday => None,
-        }
-    }
-}
+use crate::support::{Fixture, Gate, Recorder, seq};
 
 /// Appends one event and answers `error`.
 async fn append_then_fail(fixture: &Fixture, error: StoreError) -> Result<(), StoreError> {
@@ -77,23 +52,6 @@ async fn a_failing_unit_leaves_the_others_of_its_batch_alone() {
 }
 
 #[tokio::test]
-async fn a_refusal_of_the_use_case_undoes_the_unit_and_reaches_the_caller() {
-    let fixture = Fixture::new().await;
-    let (tenant, event) = (fixture.tenant.clone(), fixture.event("x"));
-    let refused: Result<(), Refusal> = run_tx(&*fixture.store, "refused", move |tx: &mut (dyn PublishTx + 'static)| {
-        let (tenant, event) = (tenant.clone(), event.clone());
-        Box::pin(async move {
-            tx.append(&tenant, &[event]).await?;
-            assert_eq!(tx.log_head(&tenant).await?.seq, seq(1), "a unit sees what it wrote");
-            Err(Refusal::NotToday)
-        })
-    })
-    .await;
-    assert_eq!(refused, Err(Refusal::NotToday));
-    assert_eq!(fixture.head().await, 0);
-}
-
-#[tokio::test]
 async fn a_panicking_unit_is_undone_and_the_store_lives() {
     let fixture = Fixture::new().await;
     let (tenant, event) = (fixture.tenant.clone(), fixture.event("x"));
@@ -126,63 +84,6 @@ async fn a_unit_that_waits_for_something_else_is_undone() {
         })
         .await;
     assert_eq!(outcome, Err(StoreError::Unavailable));
-    assert_eq!(fixture.head().await, 0);
-}
-
-#[tokio::test]
-async fn what_a_failed_unit_knew_of_a_log_is_forgotten_with_it() {
-    let fixture = Fixture::new().await;
-    let created = fixture.create_tenant("seen").await;
-    let failed: Result<(), StoreError> = fixture
-        .admin(move |tx| {
-            let mut made = created.clone();
-            made.id = tenant("made");
-            let acme = tenant("acme");
-            Box::pin(async move {
-                tx.create_tenant(&made).await?;
-                assert_eq!(tx.head(&made.id).await?, seq(0));
-                tx.set_tenant_state(&acme, TenantState::Suspended).await?;
-                Err(StoreError::Conflict("on purpose"))
-            })
-        })
-        .await;
-    assert_eq!(failed, Err(StoreError::Conflict("on purpose")));
-    fixture.fill(1).await;
-    let absent = sync::Append::append(&*fixture.store, &tenant("made"), vec![fixture.event("x")]).await;
-    assert_eq!(absent.unwrap_err(), StoreError::TenantInactive);
-    fixture.create_tenant("made").await;
-}
-
-/// Fails with [`StoreError::Transient`] so many times.
-async fn transient(fixture: &Fixture, times: usize) -> (Result<(), StoreError>, usize) {
-    let runs = Arc::new(AtomicUsize::new(0));
-    let (tenant, event, counted) = (fixture.tenant.clone(), fixture.event("x"), Arc::clone(&runs));
-    let outcome = fixture
-        .publish_tx(move |tx| {
-            let (tenant, event, run) = (tenant.clone(), event.clone(), counted.fetch_add(1, Ordering::SeqCst));
-            Box::pin(async move {
-                tx.append(&tenant, &[event]).await?;
-                if run < times { Err(StoreError::Transient) } else { Ok(()) }
-            })
-        })
-        .await;
-    (outcome, runs.load(Ordering::SeqCst))
-}
-
-#[tokio::test]
-async fn what_fails_for_a_passing_reason_is_repeated_on_a_fresh_transaction() {
-    let fixture = Fixture::new().await;
-    assert_eq!(transient(&fixture, 2).await, (Ok(()), 3));
-    assert_eq!(fixture.head().await, 1, "only the last run was kept");
-    assert_eq!(fixture.store.metrics().snapshot().retries.get("test_publish"), Some(&1));
-}
-
-#[tokio::test]
-async fn what_fails_again_and_again_is_answered_as_transient() {
-    let fixture = Fixture::new().await;
-    let (outcome, runs) = transient(&fixture, usize::MAX).await;
-    assert_eq!(outcome, Err(StoreError::Transient));
-    assert!((2..20).contains(&runs), "{runs}");
     assert_eq!(fixture.head().await, 0);
 }
 

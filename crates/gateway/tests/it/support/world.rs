@@ -14,7 +14,7 @@ use domain::{
 use doorstep_gateway::{DeliveryHook, EventReader, Feed, Gateway, InboxHints, NoHints, Parts, PassDelivery, Settings};
 use protocol::Secret;
 use serde_json::{Value, json};
-use sync::{CommitListener, Logs};
+use sync::{CommitListener, HintBus, Logs};
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -71,11 +71,18 @@ pub(crate) struct WorldSettings {
     pub(crate) agents: agents::Settings,
     pub(crate) hook: Arc<dyn DeliveryHook>,
     pub(crate) hints: Arc<dyn InboxHints>,
+    pub(crate) nodes: Option<Arc<dyn HintBus>>,
 }
 
 impl Default for WorldSettings {
     fn default() -> Self {
-        Self { gateway: Settings::default(), agents: agents::Settings::default(), hook: Arc::new(PassDelivery), hints: Arc::new(NoHints) }
+        Self {
+            gateway: Settings::default(),
+            agents: agents::Settings::default(),
+            hook: Arc::new(PassDelivery),
+            hints: Arc::new(NoHints),
+            nodes: None,
+        }
     }
 }
 
@@ -107,6 +114,20 @@ impl World {
     pub(crate) fn with(settings: WorldSettings) -> Self {
         let clock = Arc::new(VirtualClock(Instant::now()));
         let memory = Memory::new(tenant(), clock.clone());
+        let mut world = Self::over(memory, clock, settings, 0);
+        world.agent_token = world.principal(&agent(), PrincipalKind::Agent);
+        world.person_token = world.principal(&person(), PrincipalKind::Person);
+        world
+    }
+
+    /// Another node over the store of `first`.
+    pub(crate) fn beside(first: &Self, settings: WorldSettings) -> Self {
+        let mut world = Self::over(first.memory.clone(), first.clock.clone(), settings, 1 << 32);
+        (world.agent_token, world.person_token) = (first.agent_token.clone(), first.person_token.clone());
+        world
+    }
+
+    fn over(memory: Arc<Memory>, clock: Arc<VirtualClock>, settings: WorldSettings, first_id: u64) -> Self {
         let identities: Arc<dyn IdentityStore> = memory.clone();
         let authorizer = Authorizer::new(identities.clone(), clock.clone());
         let (tasks, stop) = (TaskTracker::new(), CancellationToken::new());
@@ -118,14 +139,15 @@ impl World {
             consumers: Arc::new(service),
             hook: settings.hook,
             hints: settings.hints,
+            nodes: settings.nodes,
             clock: clock.clone(),
-            ids: Arc::new(Ids::default()),
+            ids: Arc::new(Ids(AtomicU64::new(first_id))),
             settings: settings.gateway,
             agents: settings.agents,
         });
         gateway.run(&tasks, &stop);
         let feed = Arc::new(Feed::new(gateway.clone(), memory.clone()));
-        let mut world = Self {
+        Self {
             reader: EventReader::new(gateway.clone()),
             memory,
             clock,
@@ -137,10 +159,7 @@ impl World {
             agent_token: String::new(),
             person_token: String::new(),
             _stop: stop.drop_guard(),
-        };
-        world.agent_token = world.principal(&agent(), PrincipalKind::Agent);
-        world.person_token = world.principal(&person(), PrincipalKind::Person);
-        world
+        }
     }
 
     /// Makes a principal that reads the open channel; answers its token.

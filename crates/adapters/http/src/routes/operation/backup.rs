@@ -44,6 +44,7 @@ impl From<BackupError> for Refusal {
         match error {
             BackupError::Path(detail) => Self::invalid("/path", detail),
             BackupError::Running => Self::new(ProblemCode::StateConflict, "a backup is running already"),
+            BackupError::NotHere => Self::new(ProblemCode::StateConflict, BackupError::NotHere.to_string()),
             BackupError::Store(error) => error.into(),
         }
     }

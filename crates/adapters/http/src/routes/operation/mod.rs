@@ -1,9 +1,10 @@
-//! Operating the server: health, metrics, documents, backup.
+//! Operating the server: health, metrics, documents, backup, nodes.
 
 mod backup;
 mod documents;
 mod health;
 mod metrics;
+mod nodes;
 
 use utoipa_axum::router::OpenApiRouter;
 use utoipa_axum::routes;
@@ -19,4 +20,5 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(documents::get_openapi))
         .routes(routes!(documents::get_asyncapi))
         .routes(routes!(backup::create_backup))
+        .routes(routes!(nodes::list_nodes))
 }

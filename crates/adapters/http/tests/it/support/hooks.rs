@@ -153,11 +153,11 @@ impl HookStore for HookRows {
         Err(StoreError::Unavailable)
     }
 
-    async fn next_due(&self) -> Result<Option<Timestamp>, StoreError> {
+    async fn next_due(&self, _: &[GroupNumber]) -> Result<Option<Timestamp>, StoreError> {
         Err(StoreError::Unavailable)
     }
 
-    async fn tenants(&self, _: Option<&TenantId>, _: usize) -> Result<Vec<TenantHooks>, StoreError> {
+    async fn tenants(&self, _: &[GroupNumber], _: Option<&TenantId>, _: usize) -> Result<Vec<TenantHooks>, StoreError> {
         Err(StoreError::Unavailable)
     }
 

@@ -6,7 +6,8 @@ use std::sync::{Arc, Mutex};
 use agents::{ConsumerApi, ConsumerService};
 use async_trait::async_trait;
 use authz::{Admin, Authorizer, Permission, PrincipalKind, Role};
-use domain::{Clock, IdGenerator, SystemClock, SystemIds};
+use cluster::{Cluster, ClusterParts, Node, NodeState, Nodes, SoleNode, WorkName};
+use domain::{Clock, IdGenerator, NodeId, SystemClock, SystemIds};
 use doorstep_http::{Backup, BackupError, HttpMetrics, Listening, NotReady, Readiness, Services, Settings, router, serve};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
 use hooks::{Hooks, HooksParts, MasterKey, MasterVault, NoVault, Vault};
@@ -50,6 +51,23 @@ pub(crate) struct World {
     pub(crate) tasks: TaskTracker,
     pub(crate) shutdown: CancellationToken,
     _stop: tokio_util::sync::DropGuard,
+}
+
+/// The one node over an embedded store, with a piece of work.
+fn only_node(authorizer: &Arc<Authorizer>, clock: &Arc<dyn Clock>, tasks: &TaskTracker, stop: &CancellationToken) -> Arc<Nodes> {
+    let node = Node {
+        id: NodeId::new(uuid::Uuid::from_u128(7)),
+        name: "here".to_owned(),
+        address: "127.0.0.1:7420".to_owned(),
+        version: "1.2.3".to_owned(),
+        started_at: clock.now(),
+        state: NodeState::Serving,
+    };
+    let store = Arc::new(SoleNode::new(clock.clone()));
+    let cluster = Cluster::new(ClusterParts { store, clock: clock.clone(), node, settings: cluster::Settings::default() });
+    cluster.share_work(WorkName::parse("inbox.sweeper").unwrap(), |tenure| async move { tenure.stop.cancelled().await });
+    tasks.spawn(cluster.clone().run(tasks.clone(), stop.clone()));
+    Arc::new(Nodes::new(cluster, authorizer.clone()))
 }
 
 /// Readiness that a test turns.
@@ -98,6 +116,7 @@ impl World {
             consumers: Arc::new(service),
             hook: Arc::new(PassDelivery),
             hints: Arc::new(gateway::NoHints),
+            nodes: None,
             clock: clock.clone(),
             ids: ids.clone(),
             settings: options.gateway,
@@ -153,6 +172,7 @@ impl World {
         let (tasks, metrics, shutdown) = (TaskTracker::new(), Arc::new(HttpMetrics::new()), CancellationToken::new());
         let readiness = Arc::new(Switch::default());
         let services = Services {
+            nodes: only_node(&authorizer, &clock, &core, &stop),
             admin: Arc::new(Admin::new(authorizer.clone(), memory.clone(), memory.clone(), clock.clone(), ids.clone())),
             publisher: Arc::new(Publisher::new(intake)),
             consumers: Arc::new(ConsumerApi::new(memory.clone(), memory.clone(), authorizer.clone(), feed, options.agents)),

@@ -2,7 +2,7 @@
 
 use ::hooks::{AttemptClass, HookKey, HookKind, HookStore, KeyMaterial, PublicKey, Sealed, ServerKey};
 
-use super::{Hook, MINUTE, agent, attempt_of, ids, key_id, ring_at, secret, unit};
+use super::{EVERY_GROUP, Hook, MINUTE, agent, attempt_of, ids, key_id, ring_at, secret, unit};
 use crate::support::{Fixture, seq};
 
 /// Two hooks of `alpha`, each with two keys, two rings and two attempts; the server's two keys; a position.
@@ -159,7 +159,7 @@ async fn attempts_positions_and_keys_of_the_server_that_cannot_be_read_are_left_
     let keys = fixture.store.server_keys().await.unwrap();
     assert_eq!((keys.len(), keys[0].id.as_str(), unreadable(&fixture)), (1, "t", 2));
     damage(&fixture, "UPDATE hook_positions SET epoch = x'00'");
-    let tenants = HookStore::tenants(&*fixture.store, None, 9).await.unwrap();
+    let tenants = HookStore::tenants(&*fixture.store, &EVERY_GROUP, None, 9).await.unwrap();
     assert_eq!((tenants.len(), tenants[0].position, unreadable(&fixture)), (1, None, 3));
     assert_eq!(complaints(&fixture).await, (3, 1));
 }

@@ -1,0 +1,1 @@
+SELECT true FROM tenants LIMIT 1

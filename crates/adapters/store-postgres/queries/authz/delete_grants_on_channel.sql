@@ -1,0 +1,2 @@
+DELETE FROM grants WHERE tenant_id = $1 AND resource = $2
+RETURNING grant_id, principal_id, resource, permission, created_at

@@ -1,0 +1,3 @@
+DELETE FROM grants
+WHERE tenant_id = $1 AND (resource = $2 OR (resource > $2 || '/' AND resource < $2 || '0'))
+RETURNING grant_id, principal_id, resource, permission, created_at

@@ -1,0 +1,1 @@
+SELECT grant_id, principal_id, resource, permission, created_at FROM grants WHERE tenant_id = $1 AND grant_id > $2 ORDER BY grant_id LIMIT $3

@@ -1,0 +1,5 @@
+SELECT grant_id, principal_id, resource, permission, created_at
+FROM grants
+WHERE tenant_id = $1 AND principal_id = $2 AND grant_id > $3
+ORDER BY grant_id
+LIMIT $4

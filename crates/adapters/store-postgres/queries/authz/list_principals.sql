@@ -1,0 +1,5 @@
+SELECT principal_id, kind, role, display_name, enabled, created_at
+FROM principals
+WHERE tenant_id = $1 AND principal_id > $2
+ORDER BY principal_id
+LIMIT $3

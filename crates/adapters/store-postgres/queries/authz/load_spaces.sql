@@ -1,0 +1,10 @@
+INSERT INTO spaces (
+    tenant_id, space_id, created_at
+)
+SELECT
+    tenant_id, space_id, created_at
+FROM unnest(
+        $1::TEXT[], $2::TEXT[], $3::BIGINT[]
+    ) AS i (
+        tenant_id, space_id, created_at
+    )

@@ -1,0 +1,1 @@
+UPDATE work_leases SET node_id = NULL WHERE node_id = $1

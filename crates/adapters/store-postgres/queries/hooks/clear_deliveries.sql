@@ -1,0 +1,1 @@
+DELETE FROM hook_deliveries WHERE tenant_id = $1 AND hook_id = $2

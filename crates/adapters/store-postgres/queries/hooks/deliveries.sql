@@ -1,0 +1,5 @@
+SELECT hook_id, webhook_id, reason, cause, event_id, queue, attempts, next_at, created_at
+FROM hook_deliveries
+WHERE tenant_id = $1 AND hook_id = $2 AND next_at <= $3
+ORDER BY next_at, cause, webhook_id
+LIMIT $4

@@ -1,0 +1,7 @@
+SELECT hook_id, tenant_id, agent_id, kind, profile, url, queues, ignore_presence, max_rate_per_minute, state, disabled_cause,
+    challenge_delivery, challenge_nonce, challenge_text, challenge_expires_at, last_status::BIGINT, last_attempt_at, exhausted_in_row,
+    since, created_at, next_due
+FROM hooks
+WHERE (tenant_id, hook_id) > ($1, $2)
+ORDER BY tenant_id, hook_id
+LIMIT $3

@@ -1,0 +1,1 @@
+SELECT group_number FROM hook_groups ORDER BY group_number

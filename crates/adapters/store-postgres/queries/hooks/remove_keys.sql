@@ -1,0 +1,1 @@
+DELETE FROM hook_keys WHERE hook_id = $1 AND key_id = ANY ($2)

@@ -1,0 +1,1 @@
+DELETE FROM hook_server_keys WHERE key_id = $1

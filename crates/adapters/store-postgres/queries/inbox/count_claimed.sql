@@ -1,0 +1,7 @@
+SELECT count(*) FROM (
+    SELECT 1
+    FROM inbox_items
+    WHERE tenant_number = $1 AND recipient_number = $2 AND due_at IS NOT NULL AND (state, due_at) >= (1::SMALLINT, (SELECT r.due_floor FROM inbox_recipients AS r WHERE r.tenant_number = $1 AND r.recipient_number = $2)) AND state <= 1
+    ORDER BY state, due_at
+    LIMIT $3
+) AS c

@@ -1,0 +1,1 @@
+UPDATE agent_sessions SET is_active = false

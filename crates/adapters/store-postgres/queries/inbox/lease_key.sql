@@ -1,0 +1,1 @@
+SELECT lease_key FROM inbox_keys WHERE tenant_number = $1

@@ -1,0 +1,1 @@
+DELETE FROM inbox_queues WHERE tenant_number = $1 AND recipient_number = $2

@@ -1,0 +1,1 @@
+SELECT to_regclass('doorstep.store_migrations') IS NOT NULL

@@ -1,0 +1,1 @@
+INSERT INTO store_migrations (version, name, checksum, applied_at) VALUES ($1, $2, $3, $4)

@@ -1,0 +1,1 @@
+DELETE FROM store_meta WHERE name LIKE 'transfer.%'

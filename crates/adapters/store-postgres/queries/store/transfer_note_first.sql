@@ -1,0 +1,1 @@
+INSERT INTO store_meta (name, value) VALUES ($1, $2) ON CONFLICT DO NOTHING

@@ -1,0 +1,1 @@
+SELECT value FROM store_meta WHERE name = $1

@@ -1,0 +1,1 @@
+ALTER TABLE event_log DETACH PARTITION event_log_{slot} FINALIZE

@@ -1,0 +1,1 @@
+UPDATE log_heads SET swept = $2 WHERE tenant_number = $1

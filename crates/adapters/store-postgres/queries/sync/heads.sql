@@ -1,0 +1,1 @@
+SELECT tenant_id, head, floor, epoch FROM log_heads WHERE tenant_id = ANY ($1)

@@ -1,0 +1,1 @@
+SELECT tenant_number, head, floor, epoch, state FROM log_heads WHERE tenant_id = $1 FOR UPDATE

@@ -1,0 +1,1 @@
+SELECT tenant_number, head, floor, sweep_floor, sweep_raised_at, swept FROM log_heads WHERE tenant_id = $1 FOR UPDATE

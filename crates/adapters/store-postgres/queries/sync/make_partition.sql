@@ -1,0 +1,1 @@
+SELECT log_make_partition(slot) FROM unnest($1::integer[]) AS slot

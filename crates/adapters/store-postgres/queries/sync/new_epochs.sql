@@ -1,0 +1,1 @@
+UPDATE log_heads SET epoch = gen_random_uuid()

@@ -1,0 +1,6 @@
+SELECT e.seq, e.id, e.type, e.channel, e.audience, e.origin, e.created_at, e.body, e.checksum
+FROM unnest($2::bigint[]) AS wanted (seq)
+CROSS JOIN LATERAL (
+    SELECT max(s.slot) AS slot FROM log_slots AS s WHERE s.tenant_number = $1 AND s.first_seq <= wanted.seq
+) AS place
+JOIN event_log AS e ON e.tenant_number = $1 AND e.seq = wanted.seq AND e.slot = place.slot

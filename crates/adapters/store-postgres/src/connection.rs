@@ -1,0 +1,54 @@
+//! How this node connects: address, session settings, and what may be told of the address.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use sqlx_core::connection::{ConnectOptions, Connection as _};
+use sqlx_core::Error;
+use sqlx_postgres::{PgConnectOptions, PgConnection};
+
+use crate::PostgresOptions;
+use crate::failure::OpenError;
+
+/// The schema that holds everything of this store: the database may also be an application's.
+pub(crate) const SCHEMA: &str = "doorstep";
+/// Statements that each connection keeps prepared; more than this crate has.
+const PREPARED: usize = 512;
+/// How long one attempt to connect may take.
+const CONNECT: Duration = Duration::from_secs(5);
+
+/// Reads the URL and sets up what every session of this node has in common.
+pub(crate) fn connect_options(options: &PostgresOptions) -> Result<PgConnectOptions, OpenError> {
+    // What the driver says may repeat the URL, and the URL holds a password.
+    let parsed = PgConnectOptions::from_str(&options.url)
+        .map_err(|_| OpenError::Url { reason: "it is not of the form postgres://user@host:port/name".to_owned() })?;
+    let millis = |duration: Duration| duration.as_millis().max(1).to_string();
+    let idle = options.statement_timeout.saturating_mul(2);
+    let settings = [
+        ("search_path", SCHEMA.to_owned()),
+        ("statement_timeout", millis(options.statement_timeout)),
+        ("lock_timeout", millis(options.lock_timeout)),
+        ("idle_in_transaction_session_timeout", millis(idle)),
+        ("default_transaction_isolation", r"read\ committed".to_owned()),
+        ("plan_cache_mode", "force_generic_plan".to_owned()),
+    ];
+    let connect = parsed.application_name(&format!("doorstep/{}", options.node)).options(settings).statement_cache_capacity(PREPARED);
+    Ok(connect.disable_statement_logging())
+}
+
+/// Host and name of the database, without user and password.
+pub(crate) fn described(options: &PgConnectOptions) -> String {
+    let name = options.get_database().unwrap_or_else(|| options.get_username());
+    match options.get_socket() {
+        Some(socket) => format!("{}:{}/{name}", socket.display(), options.get_port()),
+        None => format!("{}:{}/{name}", options.get_host(), options.get_port()),
+    }
+}
+
+/// Opens one connection.
+pub(crate) async fn open(options: &PgConnectOptions) -> Result<PgConnection, Error> {
+    match tokio::time::timeout(CONNECT, PgConnection::connect_with(options)).await {
+        Ok(connected) => connected,
+        Err(_) => Err(Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "no connection in time"))),
+    }
+}

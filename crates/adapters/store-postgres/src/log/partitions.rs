@@ -1,0 +1,63 @@
+//! The partitions of the log: made before they are needed, dropped when nobody's rows in them count any more.
+
+use std::collections::BTreeSet;
+
+use domain::Timestamp;
+use sqlx_core::sql_str::AssertSqlSafe;
+use sqlx_postgres::{PgConnectOptions, PgConnection};
+use tokio::sync::Mutex;
+
+use super::append::slot_of;
+use crate::failure::Failure;
+use crate::sql::sql;
+use crate::{codec, connection, db};
+
+/// The partitions that this process knows to be there.
+#[derive(Default)]
+pub(crate) struct Partitions {
+    made: Mutex<BTreeSet<i32>>,
+}
+
+impl Partitions {
+    /// Sees to it that what is appended at `now` has its partition, and what is appended a day later too. On a connection of its own: a transaction that
+    /// is under way must not wait for another.
+    pub(crate) async fn ensure(&self, connect: &PgConnectOptions, now: Timestamp) -> Result<(), Failure> {
+        let slot = slot_of(now);
+        let mut made = self.made.lock().await;
+        if made.contains(&slot) {
+            return Ok(());
+        }
+        let slots = [slot, slot.saturating_add(1)];
+        let mut connection = connection::open(connect).await?;
+        db::query(sql!("sync/make_partition")).bind(&slots[..]).execute(&mut connection).await?;
+        made.extend(slots);
+        Ok(())
+    }
+
+    /// Drops the partitions of days before yesterday in which no tenant has rows that count. Appends and reads go on meanwhile.
+    pub(crate) async fn drop_idle(&self, connect: &PgConnectOptions, now: Timestamp) -> Result<usize, Failure> {
+        // Nobody makes partitions while some are dropped.
+        let mut made = self.made.lock().await;
+        let mut connection = connection::open(connect).await?;
+        let rows = db::query(sql!("sync/idle_partitions")).bind(slot_of(now).saturating_sub(1)).fetch_all(&mut connection).await?;
+        for row in &rows {
+            let slot: i32 = codec::get(row, 0)?;
+            let (is_attached, is_half) = (codec::get::<bool>(row, 1)?, codec::get::<bool>(row, 2)?);
+            made.remove(&slot);
+            if is_attached {
+                let text = if is_half { sql!("sync/finish_detaching") } else { sql!("sync/detach_partition") };
+                alter(&mut connection, text, slot).await?;
+            }
+            alter(&mut connection, sql!("sync/drop_partition"), slot).await?;
+            tracing::info!(log.slot = slot, "a partition of the log was dropped");
+        }
+        Ok(rows.len())
+    }
+}
+
+/// A statement about one partition. Its name is made of a number alone.
+async fn alter(connection: &mut PgConnection, text: &str, slot: i32) -> Result<(), Failure> {
+    let text = AssertSqlSafe(text.replace("{slot}", &slot.to_string()));
+    sqlx_core::raw_sql::raw_sql(text).execute(connection).await?;
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! The schema as operators see it: which version it is, what is missing, bringing it up to date.
+
+use domain::{Clock, Timestamp};
+use sqlx_postgres::{PgConnectOptions, PgConnection};
+
+use crate::failure::{Failure, OpenError};
+use crate::migrations::{self, MIGRATIONS};
+use crate::{PostgresOptions, connection};
+
+/// The oldest server that this product works with.
+const OLDEST_SERVER: u32 = 15;
+
+/// What is known of a database's schema.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Schema {
+    /// Host and name of the database, without credentials.
+    pub database: String,
+    /// The newest applied version; 0 when there is none.
+    pub version: i64,
+    /// The version that this release works on.
+    pub known: i64,
+    /// What `up` would apply: versions and names, in order.
+    pub missing: Vec<(i64, &'static str)>,
+}
+
+impl Schema {
+    /// Whether this release can work on it.
+    pub fn is_current(&self) -> bool {
+        self.version == self.known
+    }
+}
+
+/// Looks at the schema and changes nothing.
+///
+/// # Errors
+/// [`OpenError`] when the database cannot be reached, or was migrated by somebody else or a newer release.
+pub async fn status(options: &PostgresOptions) -> Result<Schema, OpenError> {
+    let connect = connection::connect_options(options)?;
+    let mut connection = open(&connect).await?;
+    look(&connect, &mut connection).await
+}
+
+/// Brings the schema up to date; answers the versions that were applied. Any number of processes may do so at once.
+///
+/// # Errors
+/// As [`status`].
+pub async fn up(options: &PostgresOptions, clock: &dyn Clock) -> Result<Vec<i64>, OpenError> {
+    let connect = connection::connect_options(options)?;
+    let mut connection = open(&connect).await?;
+    look(&connect, &mut connection).await?;
+    migrations::up(&mut connection, clock.now()).await.map_err(|failure| failed(&connect, failure))
+}
+
+/// What opening the store asks: is the schema this release's.
+pub(crate) async fn prepare(connect: &PgConnectOptions, options: &PostgresOptions, now: Timestamp) -> Result<(), OpenError> {
+    let mut connection = open(connect).await?;
+    let schema = look(connect, &mut connection).await?;
+    if schema.is_current() {
+        return Ok(());
+    }
+    if !options.auto_migrate {
+        return Err(OpenError::OldSchema { database: schema.database, found: schema.version, needed: schema.known });
+    }
+    let applied = migrations::up(&mut connection, now).await.map_err(|failure| failed(connect, failure))?;
+    tracing::info!(schema.from = schema.version, schema.to = schema.known, migrations = applied.len(), "the schema was brought up to date");
+    Ok(())
+}
+
+async fn open(connect: &PgConnectOptions) -> Result<PgConnection, OpenError> {
+    let database = connection::described(connect);
+    let connection = connection::open(connect).await.map_err(|error| match error {
+        sqlx_core::Error::Database(said) => OpenError::Unreachable { database: database.clone(), reason: said.message().to_owned() },
+        error => OpenError::Unreachable { database: database.clone(), reason: error.to_string() },
+    })?;
+    let found = connection.server_version_num().unwrap_or_default() / 10_000;
+    if found < OLDEST_SERVER {
+        return Err(OpenError::OldServer { database, found, needed: OLDEST_SERVER });
+    }
+    Ok(connection)
+}
+
+async fn look(connect: &PgConnectOptions, connection: &mut PgConnection) -> Result<Schema, OpenError> {
+    let database = connection::described(connect);
+    let applied = migrations::applied(connection).await.map_err(|failure| failed(connect, failure))?;
+    let (version, known) = (applied.last().map_or(0, |(version, _)| *version), migrations::known());
+    if version > known {
+        return Err(OpenError::NewerSchema { database, found: version, known });
+    }
+    for (version, checksum) in applied {
+        if !MIGRATIONS.iter().any(|migration| migration.version == version && migration.checksum() == checksum) {
+            return Err(OpenError::ForeignMigration { database, version });
+        }
+    }
+    let missing = MIGRATIONS.iter().filter(|migration| migration.version > version).map(|each| (each.version, each.name));
+    Ok(Schema { database, version, known, missing: missing.collect() })
+}
+
+
+/// What the server refused while the store was opened.
+pub(crate) fn failed(connect: &PgConnectOptions, failure: Failure) -> OpenError {
+    let reason = match failure {
+        Failure::Store(error) => error.to_string(),
+        Failure::Driver(error) => error.to_string(),
+    };
+    OpenError::Failed { database: connection::described(connect), reason }
+}

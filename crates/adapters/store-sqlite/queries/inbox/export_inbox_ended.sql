@@ -1,0 +1,8 @@
+SELECT r.tenant_number, i.recipient_number, i.event_id, i.state, i.ring_seq, i.claim_key, i.inbox_seq, i.type, i.kind, i.source,
+    i.summary, i.queue, i.priority, i.deduplication_key, i.available_at, i.expires_at, i.max_attempts, i.created_at, i.envelope_bytes,
+    i.dead_letter, i.delivery_attempts, i.counted_attempts, i.generation, i.lease_hash, i.history, i.ended_at
+FROM inbox_ended AS i
+LEFT JOIN inbox_recipients AS r ON r.recipient_number = i.recipient_number
+WHERE (i.recipient_number, i.event_id) > (?1, ?2)
+ORDER BY i.recipient_number, i.event_id
+LIMIT ?3
