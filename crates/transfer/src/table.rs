@@ -167,6 +167,10 @@ tables! {
     HookPositions "hook_positions" {
         tenant_id: Text, epoch: Uuid, position: Integer,
     }
+    /// How far numbers were given away: of tenants, of the audit log's lines, of inboxes. A number is never used again.
+    Numbers "numbers" {
+        of_what: Text, last: Integer,
+    }
     /// The server's signing keys; they stay sealed.
     HookServerKeys "hook_server_keys" {
         key_id: Text, public_key: Bytes, pair: Bytes, signs_from: Integer,

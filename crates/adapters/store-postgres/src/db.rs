@@ -5,7 +5,6 @@ use sqlx_core::query_scalar::QueryScalar;
 use sqlx_postgres::PgArguments;
 
 pub(crate) use sqlx_core::executor::Executor;
-pub(crate) use sqlx_core::row::Row;
 pub(crate) use sqlx_postgres::{PgConnection, PgRow, Postgres};
 
 /// A statement of this crate, prepared once per connection.

@@ -8,3 +8,7 @@ mod write;
 
 pub(crate) use rows::collect;
 pub(crate) use write::{channel_exists, principal};
+
+use crate::store::transactions;
+
+transactions!(dyn authz::AdminTx);

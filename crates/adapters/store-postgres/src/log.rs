@@ -3,16 +3,19 @@
 mod append;
 mod appender;
 mod checksum;
+mod heads;
 mod intern;
+mod keys;
 mod page;
 mod partitions;
 mod ports;
-mod queue;
-mod recover;
 mod retention;
+mod work;
 
 pub(crate) use append::{body_text, slot_of};
 pub(crate) use appender::Appenders;
-pub(crate) use checksum::{origin_number, parse_origin};
-pub(crate) use page::{LogRow, rows_at, work_rows};
+pub(crate) use checksum::{Columns, origin_number, parse_origin};
+pub(crate) use heads::{create_head, set_state};
+pub(crate) use keys::{free_key, reserve_key, stored_repeat};
 pub(crate) use partitions::Partitions;
+pub(crate) use work::{bodies, work_rows};

@@ -23,6 +23,9 @@ macro_rules! migration {
 
 pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(1, "initial", "0001_initial"),
+    migration!(2, "inbox", "0002_inbox"),
+    migration!(3, "hooks", "0003_hooks"),
+    migration!(4, "publish function", "0004_publish_function"),
     migration!(5, "nodes", "0005_nodes"),
 ];
 

@@ -15,8 +15,10 @@ use crate::failure::Failure;
 use crate::identity::{self, collect};
 use crate::log;
 use crate::sql::sql;
-use crate::store::PostgresStore;
+use crate::store::{PostgresStore, transactions};
 use crate::tx::WriteTx;
+
+transactions!(dyn intake::PublishTx);
 
 /// Stores an event aside and takes its key, unless the key is known.
 async fn schedule(tx: &mut WriteTx, tenant: &TenantId, schedule: &Schedule) -> Result<Option<Appended>, Failure> {

@@ -13,7 +13,7 @@ use tokio_util::task::TaskTracker;
 use crate::doubt::Doubt;
 use crate::failure::{Failure, OpenError};
 use crate::inbox::Inboxes;
-use crate::log::Partitions;
+use crate::log::{Appenders, Partitions};
 use crate::metrics::StoreMetrics;
 use crate::pool::{Lease, Pool};
 use crate::sql::sql;
@@ -33,6 +33,7 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: StoreMetrics,
     pub(crate) doubt: Doubt,
+    pub(crate) appenders: Appenders,
     pub(crate) partitions: Partitions,
     pub(crate) inboxes: Inboxes,
     pub(crate) tracker: TaskTracker,
@@ -95,8 +96,10 @@ impl PostgresStore {
         schema::prepare(&connect, &options, clock.now()).await?;
         let tracker = TaskTracker::new();
         let pool = Pool::new(connect.clone(), options.connections.max(2), options.acquire_timeout, tracker.clone());
+        let append_pool = Pool::new(connect.clone(), options.append_connections.max(1), options.acquire_timeout, tracker.clone());
         let shared = Shared {
             pool,
+            appenders: Appenders::new(append_pool),
             connect,
             options,
             clock,
@@ -123,6 +126,8 @@ impl PostgresStore {
     /// What the store counts about itself.
     pub fn metrics(&self) -> &StoreMetrics {
         self.shared.metrics.connected(self.shared.pool.lent(self.shared.options.connections.max(2)));
+        let (requests, bytes) = self.shared.appenders.waiting();
+        self.shared.metrics.waiting(requests as u64, bytes as u64);
         &self.shared.metrics
     }
 
@@ -146,6 +151,7 @@ impl PostgresStore {
         self.shared.cancel.cancel();
         self.shared.tracker.close();
         self.shared.tracker.wait().await;
+        self.shared.appenders.close().await;
         self.shared.pool.close().await;
         *self.shared.listener.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -189,11 +195,11 @@ macro_rules! transactions {
         #[async_trait::async_trait]
         impl domain::Transactions<$union> for crate::store::PostgresStore {
             async fn run(&self, name: &'static str, mut unit: domain::Unit<$union>) -> Result<(), domain::StoreError> {
-                let function = move |tx: &mut crate::tx::WriteTx| -> domain::BoxFuture<'_, Result<(), crate::failure::Failure>> {
+                self.write(name, move |tx| {
                     let done = unit(tx);
                     Box::pin(async move { done.await.map_err(crate::failure::Failure::from) })
-                };
-                self.write(name, function).await
+                })
+                .await
             }
         }
     };

@@ -15,12 +15,12 @@ use tokio::time::Instant;
 use crate::failure::Failure;
 use crate::inbox::Held;
 use crate::metrics::StoreMetrics;
-use crate::pool::Lease;
+use crate::pool::{Lease, Pool};
 use crate::sql::sql;
 use crate::store::Shared;
 use crate::{codec, db};
 
-pub(crate) use run::run;
+pub(crate) use run::{run, run_on};
 
 /// What is known of one log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,8 +156,8 @@ impl WriteTx {
         }
     }
 
-    pub(crate) async fn begin(shared: &Arc<Shared>) -> Result<Self, Failure> {
-        let mut lease = shared.pool.lend().await?;
+    pub(crate) async fn begin(shared: &Arc<Shared>, pool: &Pool) -> Result<Self, Failure> {
+        let mut lease = pool.lend().await?;
         lease.set_open(true);
         let began = Instant::now();
         let row = db::script(sql!("store/begin")).fetch_one(&mut *lease).await?;

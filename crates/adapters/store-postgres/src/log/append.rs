@@ -15,13 +15,13 @@ use crate::tx::{LogHead, WriteTx};
 use crate::{codec, db, inbox};
 
 /// What an append answered.
-pub(crate) struct Answered {
+struct Answered {
     /// The head row after it.
-    pub(crate) head: LogHead,
+    head: LogHead,
     /// What became of each publication of each request.
-    pub(crate) requests: Vec<Vec<Appended>>,
+    requests: Vec<Vec<Appended>>,
     /// What is new, in order.
-    pub(crate) events: Vec<Arc<Event>>,
+    events: Vec<Arc<Event>>,
 }
 
 /// What one publication is within its own request.
@@ -125,7 +125,7 @@ pub(crate) fn slot_of(now: Timestamp) -> i32 {
 
 /// Appends requests to the log of `tenant`, each as a whole or not at all. No key may occur in two of them, and at least one has a publication.
 /// The partition of `now` is there.
-pub(crate) async fn append(
+async fn append(
     connection: &mut PgConnection,
     tenant: &TenantId,
     now: Timestamp,
@@ -203,15 +203,20 @@ fn head_after(row: &PgRow) -> Result<LogHead, Failure> {
 impl WriteTx {
     /// Appends `publications` to the log of `tenant` and locks its head row. With a [`Appended::Conflict`] among the answers nothing was written.
     pub(crate) async fn append(&mut self, tenant: &TenantId, publications: &[Publication]) -> Result<Vec<Appended>, Failure> {
-        if publications.is_empty() {
-            return self.active_head(tenant).await.map(|_| Vec::new());
+        Ok(self.append_requests(tenant, &[publications]).await?.into_iter().next().unwrap_or_default())
+    }
+
+    /// The same for several requests, each as a whole or not at all. No key may occur in two of them.
+    pub(crate) async fn append_requests(&mut self, tenant: &TenantId, requests: &[&[Publication]]) -> Result<Vec<Vec<Appended>>, Failure> {
+        if requests.iter().all(|publications| publications.is_empty()) {
+            return self.active_head(tenant).await.map(|_| vec![Vec::new(); requests.len()]);
         }
         let now = self.now();
         let shared = Arc::clone(self.shared());
         shared.partitions.ensure(&shared.connect, now).await?;
-        let answered = append(self.connection(), tenant, now, &[publications]).await?;
+        let answered = append(self.connection(), tenant, now, requests).await?;
         self.note_appended(tenant, answered.head, answered.events);
-        Ok(answered.requests.into_iter().next().unwrap_or_default())
+        Ok(answered.requests)
     }
 }
 

@@ -1,11 +1,10 @@
 //! Reading rows of the log: verified, in order, without gaps.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use domain::{Audience, Event, EventId, EventOrigin, Seq, StoreError, TenantId, Timestamp};
+use domain::{Audience, Event, EventId, Seq, StoreError, TenantId, Timestamp};
 use sqlx_postgres::{PgConnection, PgRow};
 use sync::{Page, PageRange};
 
@@ -120,44 +119,6 @@ impl<'r> Stored<'r> {
         };
         if mixed(columns.checksum(), tenant_number, self.seq) == self.checksum { Ok(()) } else { Err(damaged(self.seq)) }
     }
-}
-
-/// A row of the log as inboxes look at it.
-#[derive(Clone, Debug)]
-pub(crate) struct LogRow {
-    pub(crate) seq: Seq,
-    pub(crate) id: EventId,
-    pub(crate) audience: Audience,
-    pub(crate) origin: EventOrigin,
-    pub(crate) body: Bytes,
-}
-
-/// The unharmed rows at these places; those that are not there, or damaged, are left out.
-pub(crate) async fn rows_at(connection: &mut PgConnection, tenant_number: i64, seqs: &[Seq]) -> Result<HashMap<Seq, LogRow>, Failure> {
-    let wanted: Vec<i64> = seqs.iter().copied().map(codec::from_seq).collect();
-    let rows = db::query(sql!("sync/rows_at")).bind(tenant_number).bind(&wanted).fetch_all(connection).await?;
-    Ok(rows.iter().filter_map(|row| log_row(row, tenant_number)).map(|row| (row.seq, row)).collect())
-}
-
-/// The rows from `from` up to but not at `to` that left inbox items. Damaged ones are passed by: there is nothing in them to keep.
-pub(crate) async fn work_rows(connection: &mut PgConnection, tenant_number: i64, (from, to): (Seq, Seq)) -> Result<Vec<LogRow>, Failure> {
-    let query = db::query(sql!("sync/work_rows")).bind(tenant_number).bind(codec::from_seq(from)).bind(codec::from_seq(to));
-    let rows = query.fetch_all(connection).await?;
-    Ok(rows.iter().filter_map(|row| log_row(row, tenant_number)).collect())
-}
-
-fn log_row(row: &PgRow, tenant_number: i64) -> Option<LogRow> {
-    let columns = Stored::read(row, 0).ok()?;
-    let audience = match columns.audience {
-        Some(text) => codec::parse_audience(text),
-        None => Some(Audience::default()),
-    };
-    let (Ok(()), Some(audience), Some(origin)) = (columns.verify(tenant_number), audience, parse_origin(columns.origin)) else {
-        tracing::error!(event.seq = columns.seq.get(), "an event of the log is damaged; what needs it does without");
-        return None;
-    };
-    let body = Bytes::copy_from_slice(columns.body.as_bytes());
-    Some(LogRow { seq: columns.seq, id: EventId::new(columns.id), audience, origin, body })
 }
 
 fn damaged(seq: Seq) -> Failure {

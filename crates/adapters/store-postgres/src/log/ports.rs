@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use domain::{Appended, Publication, StoreError, SyncEpoch, TenantId, Timestamp};
 use sync::{Append, AppendAnswer, Head, LogStore, LogWrite, Page, PageRange, Retired};
 
-use super::{page, retention};
+use super::{appender, page, retention};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::PostgresStore;
@@ -25,7 +25,7 @@ impl LogWrite for WriteTx {
 #[async_trait]
 impl Append for PostgresStore {
     async fn append(&self, tenant: &TenantId, publications: Vec<Publication>) -> Result<AppendAnswer, StoreError> {
-        self.shared.append(tenant, publications).await
+        appender::append(&self.shared, tenant, publications).await
     }
 }
 
@@ -53,20 +53,20 @@ impl LogStore for PostgresStore {
 
     async fn raise_floor(&self, tenant: &TenantId, older_than: Timestamp, limit: usize) -> Result<Retired, StoreError> {
         let (tenant, limit) = (tenant.clone(), limit.max(1));
-        let raise = move |tx: &mut WriteTx| -> domain::BoxFuture<'_, Result<Retired, Failure>> {
+        self.write("raise_floor", move |tx| {
             let tenant = tenant.clone();
             Box::pin(async move { retention::raise_floor(tx, &tenant, older_than, limit).await })
-        };
-        self.write("raise_floor", raise).await
+        })
+        .await
     }
 
     async fn sweep(&self, tenant: &TenantId, raised_before: Timestamp, limit: usize) -> Result<Retired, StoreError> {
         let (tenant, limit) = (tenant.clone(), limit.max(1));
-        let sweep = move |tx: &mut WriteTx| -> domain::BoxFuture<'_, Result<(Retired, bool), Failure>> {
+        let sweep = self.write("sweep", move |tx| {
             let tenant = tenant.clone();
             Box::pin(async move { retention::sweep(tx, &tenant, raised_before, limit).await })
-        };
-        let (retired, has_left) = self.write("sweep", sweep).await?;
+        });
+        let (retired, has_left) = sweep.await?;
         if has_left {
             // What is not dropped now goes with the next partition that is left.
             if let Err(failure) = self.shared.partitions.drop_idle(&self.shared.connect, self.shared.clock.now()).await {

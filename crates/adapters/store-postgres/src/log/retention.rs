@@ -11,7 +11,7 @@ use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::PostgresStore;
 use crate::tx::WriteTx;
-use crate::{codec, db};
+use crate::{codec, db, inbox};
 
 /// The columns of a head row that retention moves.
 struct Marks {
@@ -46,6 +46,7 @@ pub(crate) async fn raise_floor(tx: &mut WriteTx, tenant: &TenantId, older_than:
     let old = marks(tx, sql!("sync/retention"), tenant).await?;
     let floor = new_floor(tx, &old, older_than, limit).await?;
     if floor > old.floor {
+        inbox::keep_envelopes(tx, old.number, old.floor, floor).await?;
         let now = tx.now();
         let query = db::query(sql!("sync/raise_floor")).bind(old.number).bind(codec::from_seq(floor)).bind(now.as_micros());
         query.execute(tx.connection()).await?;

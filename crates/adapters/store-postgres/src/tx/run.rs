@@ -9,6 +9,7 @@ use sqlx_core::connection::Connection as _;
 
 use super::WriteTx;
 use crate::failure::Failure;
+use crate::pool::Pool;
 use crate::store::Shared;
 
 /// How often a unit is tried when what keeps it from committing passes.
@@ -20,20 +21,28 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(250);
 const PATIENCE: Duration = Duration::from_secs(1);
 
 /// Runs `function` in a transaction and commits it. It may run several times.
-pub(crate) async fn run<T, F>(shared: &Arc<Shared>, name: &'static str, mut function: F) -> Result<T, StoreError>
+pub(crate) async fn run<T, F>(shared: &Arc<Shared>, name: &'static str, function: F) -> Result<T, StoreError>
+where
+    F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
+{
+    run_on(shared, &shared.pool, name, function).await
+}
+
+/// The same on a connection of `pool`.
+pub(crate) async fn run_on<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, mut function: F) -> Result<T, StoreError>
 where
     F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
 {
     let mut pause = PAUSE;
     for _ in 1..ATTEMPTS {
-        match attempt(shared, name, &mut function).await {
+        match attempt(shared, pool, name, &mut function).await {
             Err(StoreError::Transient) => shared.metrics.retried(name),
             verdict => return settle(shared, verdict),
         }
         tokio::time::sleep(jittered(pause)).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
     }
-    let verdict = attempt(shared, name, &mut function).await;
+    let verdict = attempt(shared, pool, name, &mut function).await;
     settle(shared, verdict)
 }
 
@@ -48,11 +57,11 @@ fn settle<T>(shared: &Shared, verdict: Result<T, StoreError>) -> Result<T, Store
     verdict
 }
 
-async fn attempt<T, F>(shared: &Arc<Shared>, name: &'static str, function: &mut F) -> Result<T, StoreError>
+async fn attempt<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, function: &mut F) -> Result<T, StoreError>
 where
     F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
 {
-    let mut tx = match WriteTx::begin(shared).await {
+    let mut tx = match WriteTx::begin(shared, pool).await {
         Ok(tx) => tx,
         Err(failure) => return Err(unless_lost(failure)),
     };

@@ -38,7 +38,7 @@ impl From<StoreError> for Undone {
 /// Runs the units of `newcomers` in one transaction.
 pub(super) async fn lead(shared: &Arc<Shared>, recipient: &Recipient, newcomers: Vec<Newcomer>) {
     // Who is not answered runs alone, and is told there what is wrong.
-    let Ok(mut tx) = WriteTx::begin(shared).await else { return };
+    let Ok(mut tx) = WriteTx::begin(shared, &shared.pool).await else { return };
     let Ok(row) = recipients::lock(&mut tx, recipient, Mode::Shared).await else { return };
     let is_alone = row.as_ref().is_some_and(|row| tx.inboxes().is_exclusive(row.number));
     let mut batch = Batch { tx, members: Vec::with_capacity(newcomers.len()), owners: HashMap::new() };
