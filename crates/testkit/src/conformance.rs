@@ -7,6 +7,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a case that cannot go on fails by a panic")]
 
+pub mod everything;
 pub mod harness;
 pub mod hooks;
 pub mod inbox;

@@ -37,4 +37,7 @@ pub use hints::HintOptions;
 pub use history::new_epoch;
 pub use metrics::{MetricsSnapshot, StoreMetrics};
 pub use options::PostgresOptions;
+#[cfg(debug_assertions)]
+#[doc(hidden)]
+pub use sql::executed_statements;
 pub use store::PostgresStore;

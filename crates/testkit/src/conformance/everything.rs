@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use agents::{ConsumerKey, CursorStore, Holder, InFlight, RestWindow, Take, WindowWrite};
+use agents::{ConsumerKey, Holder, InFlight, RestWindow, Take, WindowWrite};
 use authz::{
     AuditDecision, AuditEntry, AuditFilter, Channel, Grant, IdempotentAnswer, IdentityStore, Keyset, Permission, PrincipalKind, Scope, Scopes,
     Space, TenantState, TokenHash, TokenRecord,
@@ -14,9 +14,9 @@ use authz::{
 use domain::{AgentSessionId, ChannelId, ConsumerName, EventId, GrantId, Publication, SessionId, SpaceId, TokenId};
 use ::hooks::{AttemptClass, Generation as GroupGeneration, HookKey, HookKind, HookStore, KeyMaterial, LogPosition, PublicKey, Sealed, ServerKey};
 use inbox::{
-    AgentSession, ClaimRecord, Concurrency, Generation, InboxStore, ItemFilter, LeaseKey, Policy, PollRange, Presence, QueueFilter, Release, Report, Rules,
+    AgentSession, ClaimRecord, Concurrency, Generation, ItemFilter, LeaseKey, Policy, PollRange, Presence, QueueFilter, Release, Report, Rules,
 };
-use intake::{Schedule, ScheduleStore};
+use intake::Schedule;
 use sync::LogStore;
 
 use super::hooks::{EVERY_GROUP, attempt_of, hook_of, key_id, ring_at, secret};
@@ -217,7 +217,7 @@ pub async fn told(fixture: &Fixture) -> String {
     let mut out = String::new();
     let all = Keyset { after: None, limit: 1000 };
     let store = &fixture.store;
-    for tenant in store.tenants(&all).await.unwrap() {
+    for tenant in IdentityStore::tenants(&**store, &all).await.unwrap() {
         writeln!(out, "{tenant:?} {:?}", LogStore::head(&**store, &tenant.id).await.unwrap()).unwrap();
         writeln!(out, "{:?}", store.spaces(&tenant.id, &all).await.unwrap()).unwrap();
         writeln!(out, "{:?}", store.channels(&tenant.id, &SpaceId::parse("s").unwrap(), &all).await.unwrap()).unwrap();
@@ -288,5 +288,5 @@ async fn hooks_told(fixture: &Fixture, out: &mut String) {
     writeln!(out, "{sealed:?} {:?}", store.server_keys().await.unwrap()).unwrap();
     let positions: Vec<_> = HookStore::tenants(&**store, &EVERY_GROUP, None, 100).await.unwrap();
     let positions: Vec<_> = positions.into_iter().map(|each| (each.tenant, each.position)).collect();
-    writeln!(out, "{positions:?} {:?}", store.totals().await.unwrap()).unwrap();
+    writeln!(out, "{positions:?} {:?}", HookStore::totals(&**store).await.unwrap()).unwrap();
 }

@@ -186,7 +186,7 @@ mod tests {
             event_type: EventType::parse("a.b").unwrap(),
             channel: None,
             audience: Audience::default(),
-            origin: EventOrigin::Client,
+            origin: EventOrigin::Published,
             created_at: Timestamp::from_micros(0),
             deduplication: (!key.is_empty()).then(|| Deduplication {
                 key: domain::DeduplicationKey::parse(key).unwrap(),

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{
-    AuditDecision, AuditEntry, Channel, Grant, IdempotentAnswer, IdentityStore, Keyset, Permission, PrincipalKind, Role, Scope, Scopes, Space,
+    AuditDecision, AuditEntry, Channel, Grant, IdempotentAnswer, Keyset, Permission, PrincipalKind, Role, Scope, Scopes, Space,
     TokenHash, TokenRecord, TokenUse,
 };
 use domain::{ChannelId, GrantId, PrincipalId, SpaceId, StoreError, TokenId};

@@ -4,8 +4,8 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use async_trait::async_trait;
-use domain::Clock;
-use doorstep_store_postgres::{PostgresOptions, PostgresStore};
+use domain::{Clock, SystemClock};
+use doorstep_store_postgres::{PostgresOptions, PostgresStore, schema};
 use sqlx_core::connection::ConnectOptions;
 use sqlx_core::executor::Executor;
 use sqlx_core::sql_str::AssertSqlSafe;
@@ -14,6 +14,15 @@ use sync::CommitListener;
 use testkit::conformance::{Harness, Ports, Subject};
 use testkit::postgres::{Cluster, TestDatabase};
 use uuid::Uuid;
+
+/// The name of the template that has this release's schema: a cluster may outlive a change of a migration.
+fn template() -> String {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../migrations/postgres");
+    let mut paths: Vec<_> = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path()).collect();
+    paths.sort();
+    let texts: Vec<u8> = paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect();
+    format!("schema_{:08x}", crc32fast::hash(&texts))
+}
 
 /// A store in a database of its own.
 pub(crate) struct Postgres;
@@ -33,12 +42,14 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) async fn in_new_database(clock: Arc<dyn Clock>) -> Self {
-        Self::over(Arc::new(Cluster::shared().await.database().await), clock).await
+        let migrate = async |url: &str| drop(schema::up(&PostgresOptions::new(url), &SystemClock::new()).await.unwrap());
+        let database = Cluster::shared().database(&template(), migrate).await;
+        Self::over(Arc::new(database), clock).await
     }
 
     /// Another node of the same database, or the same one after a restart.
     pub(crate) async fn over(database: Arc<TestDatabase>, clock: Arc<dyn Clock>) -> Self {
-        let options = PostgresOptions { connections: 8, append_connections: 2, auto_migrate: true, ..PostgresOptions::new(&database.url) };
+        let options = PostgresOptions { connections: 8, append_connections: 2, ..PostgresOptions::new(&database.url) };
         let store = PostgresStore::connect(options, Arc::clone(&clock)).await.unwrap();
         Self { database, store, clock }
     }

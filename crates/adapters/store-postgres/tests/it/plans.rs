@@ -5,15 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use agents::{ConsumerKey, CursorStore, Holder, RestWindow, Save, Take, WindowWrite};
+use agents::{ConsumerKey, Holder, RestWindow, Save, Take, WindowWrite};
 use domain::{ConsumerName, Publication};
-use hooks::{DueQuery, HookStore};
+use hooks::DueQuery;
 use inbox::{InboxStore, LeaseHash, QueueFilter, Rules};
 use intake::{Schedule, ScheduleStore};
 use sqlx_core::executor::Executor;
 use sqlx_core::sql_str::AssertSqlSafe;
 use sqlx_postgres::PgConnection;
-use sync::LogStore;
 use testkit::ManualClock;
 use testkit::conformance::hooks::{EVERY_GROUP, ring_at};
 use testkit::conformance::inbox::{agent, part, poll_range};
