@@ -29,7 +29,7 @@ pub(crate) fn connect_options(options: &PostgresOptions) -> Result<PgConnectOpti
         ("statement_timeout", millis(options.statement_timeout)),
         ("lock_timeout", millis(options.lock_timeout)),
         ("idle_in_transaction_session_timeout", millis(idle)),
-        ("default_transaction_isolation", r"read\ committed".to_owned()),
+        ("default_transaction_isolation", "read committed".to_owned()),
         ("plan_cache_mode", "force_generic_plan".to_owned()),
     ];
     let connect = parsed.application_name(&format!("doorstep/{}", options.node)).options(settings).statement_cache_capacity(PREPARED);
