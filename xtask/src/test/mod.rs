@@ -1,5 +1,6 @@
 //! `test`: the one command that prepares what the tests need and runs every one of them. No retries, nothing skipped.
 
+mod database;
 mod packages;
 mod tally;
 mod tools;
@@ -7,6 +8,7 @@ mod tools;
 use crate::failure::Failure;
 use crate::workspace::{Selection, Workspace};
 use crate::{output, process};
+use database::Database;
 use tally::Tally;
 
 /// Runs everything and shows the runners' closing lines last.
@@ -19,8 +21,8 @@ pub(crate) fn run(workspace: &Workspace) -> Result<(), Failure> {
 /// Runs everything; the caller shows the tally when it has said what else it has to say.
 pub(crate) fn run_quietly(workspace: &Workspace) -> (Tally, Result<(), Failure>) {
     let mut tally = Tally::default();
-    let result = prepare(workspace).and_then(|runner| {
-        let tests = run_tests(workspace, runner, &mut tally);
+    let result = prepare(workspace).and_then(|(runner, database)| {
+        let tests = run_tests(workspace, runner, database.as_ref(), &mut tally);
         let examples = run_examples(workspace, &mut tally);
         tests.and(examples).and_then(|()| tally.judge())
     });
@@ -35,22 +37,27 @@ pub(crate) fn show(tally: &Tally) {
     }
 }
 
-/// Tools first, then what the tests are made of, with the binary that they start and kill.
-fn prepare(workspace: &Workspace) -> Result<tools::Runner, Failure> {
+/// Tools first, then what the tests are made of, with the binary that they start and kill, then the database that they share.
+fn prepare(workspace: &Workspace) -> Result<(tools::Runner, Option<Database>), Failure> {
     output::section("tools");
     let runner = tools::check(workspace.root())?;
     output::section("build");
-    workspace.build_binary(Selection::Everything)?;
-    Ok(runner)
+    let binary = workspace.build_binary(Selection::Everything)?;
+    output::section("database");
+    let database = Database::start(&binary.with_file_name("throwaway-postgres"))?;
+    Ok((runner, database))
 }
 
-fn run_tests(workspace: &Workspace, runner: tools::Runner, tally: &mut Tally) -> Result<(), Failure> {
+fn run_tests(workspace: &Workspace, runner: tools::Runner, database: Option<&Database>, tally: &mut Tally) -> Result<(), Failure> {
     output::section("tests");
     let mut command = process::cargo(workspace.root());
     match runner {
         tools::Runner::Nextest => command.args(["nextest", "run", "--workspace", "--no-fail-fast", "--retries", "0"]),
         tools::Runner::Cargo => command.args(["test", "--workspace", "--lib", "--bins", "--tests", "--no-fail-fast"]),
     };
+    if let Some(database) = database {
+        command.env(database::VARIABLE, database.url());
+    }
     process::run_noting(&mut command, |line| tally.note(line))
 }
 

@@ -8,6 +8,8 @@ use crate::{output, process};
 
 /// Where Debian puts programs of servers: not on everybody's `PATH`.
 const SERVER_PROGRAMS: &str = "/usr/sbin";
+/// Where it puts those of each version of PostgreSQL.
+const POSTGRESQL: &str = "/usr/lib/postgresql";
 
 /// Has `program` there, from the Debian package of this name when it is missing.
 pub(super) fn provide(program: &str, package: &str, what_for: &str) -> Result<(), Failure> {
@@ -28,8 +30,12 @@ pub(super) fn provide(program: &str, package: &str, what_for: &str) -> Result<()
 
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    let directories = std::env::split_paths(&path).chain([PathBuf::from(SERVER_PROGRAMS)]);
+    let directories = std::env::split_paths(&path).chain([PathBuf::from(SERVER_PROGRAMS)]).chain(versions());
     directories.map(|directory| directory.join(program)).find(|candidate| candidate.is_file())
+}
+
+fn versions() -> impl Iterator<Item = PathBuf> {
+    std::fs::read_dir(POSTGRESQL).into_iter().flatten().flatten().map(|version| version.path().join("bin"))
 }
 
 /// Debian, and nobody has to be asked for a password.

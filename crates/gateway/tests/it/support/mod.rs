@@ -6,4 +6,4 @@ mod world;
 
 pub(crate) use memory::{Call, Memory};
 pub(crate) use peer::{Peer, connect};
-pub(crate) use world::{HIDDEN, OPEN, World, WorldSettings, agent, key, person, seq};
+pub(crate) use world::{HIDDEN, OPEN, World, WorldSettings, agent, key, person, seq, tenant};

@@ -1,1 +1,0 @@
-SELECT EXISTS (SELECT 1 FROM inbox_recipients WHERE tenant_number = $1 AND recipient_number = $2)

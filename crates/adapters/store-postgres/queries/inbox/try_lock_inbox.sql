@@ -1,1 +1,0 @@
-SELECT pg_try_advisory_xact_lock(1684631920, ($1 & 2147483647)::INTEGER)
