@@ -190,6 +190,7 @@ impl From<HookError> for Refusal {
             HookError::UrlRefused(refusal) => url_refused(refusal),
             HookError::NotFound => not_found(),
             HookError::LimitReached(key) => Self::new(ProblemCode::LimitReached, format!("the ceiling {key} is reached")),
+            HookError::Busy(bound, wait) => Self::new(ProblemCode::RateLimited, format!("the bound {bound} is reached")).retry_after(wait),
             HookError::IdempotencyConflict => {
                 Self::new(ProblemCode::IdempotencyConflict, "this key was used for another request").at("#header/idempotency-key")
             }
@@ -276,6 +277,7 @@ mod tests {
         assert_eq!(code(HookError::NotFound), ProblemCode::NotFound);
         assert_eq!(code(HookError::LimitReached("hooks.max_per_agent")), ProblemCode::LimitReached);
         assert_eq!(code(HookError::IdempotencyConflict), ProblemCode::IdempotencyConflict);
+        assert_eq!(code(HookError::Busy("hooks.concurrency", std::time::Duration::from_secs(5))), ProblemCode::RateLimited);
         assert_eq!(code(HookError::NotInThatState("it is disabled")), ProblemCode::StateConflict);
         assert_eq!(code(HookError::Unverified(AttemptClass::Unproven)), ProblemCode::StateConflict);
         assert_eq!(code(HookError::Secrets(VaultError::NoKey)), ProblemCode::SecretsUnavailable);
