@@ -1,5 +1,6 @@
 //! `test`: the one command that prepares what the tests need and runs every one of them. No retries, nothing skipped.
 
+mod published;
 mod tally;
 mod tools;
 
@@ -38,6 +39,7 @@ pub(crate) fn show(tally: &Tally) {
 fn prepare(workspace: &Workspace) -> Result<tools::Runner, Failure> {
     output::section("tools");
     let runner = tools::check(workspace.root())?;
+    published::prepare(workspace.root(), workspace.metadata().target_directory.as_std_path())?;
     output::section("build");
     workspace.build_binary(Selection::Everything)?;
     Ok(runner)

@@ -12,5 +12,6 @@ mod inbox;
 mod operation;
 mod people;
 mod polls;
+mod published;
 mod rights;
 mod support;
