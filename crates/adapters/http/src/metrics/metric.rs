@@ -209,6 +209,8 @@ metrics! {
     StoreQueueBytes: Gauge = "doorstep_store_queue_bytes",
     /// Units of work refused because a queue was full.
     StoreQueueRefused: Counter = "doorstep_store_queue_refused",
+    /// Stored rows that were met and cannot be read, each counted once, by kind: item or hook. They are left out.
+    StoreUnreadableRows: Counter = "doorstep_store_unreadable_rows",
     /// Seconds since the process began.
     UptimeSeconds: Gauge = "doorstep_uptime_seconds",
     /// Always 1; the label says which version runs.
