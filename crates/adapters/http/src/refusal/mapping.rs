@@ -66,6 +66,7 @@ impl From<Denied> for Refusal {
     fn from(denied: Denied) -> Self {
         let reason = match denied {
             Denied::NotFound => return not_found(),
+            Denied::Unauthenticated => return unauthenticated(),
             Denied::Unavailable => return Self::new(ProblemCode::Unavailable, "the store cannot be reached").because(denied),
             Denied::Forbidden(reason) => reason,
         };

@@ -186,6 +186,32 @@ async fn a_revoked_token_ends_the_stream() {
 }
 
 #[tokio::test]
+async fn a_token_that_is_revoked_or_expires_during_a_wait_is_answered_401_at_once() {
+    let world = World::new().await;
+    for (life, revoked) in [(json!({}), true), (json!({"expires_in_seconds": 3}), false)] {
+        let token = world.cast.owner.post("/v1/principals/alpha/tokens", &life).await.expect(201);
+        let narrow = world.cast.owner.with_token(token["token"].as_str().unwrap());
+        let waits = [("claim-next", json!({"wait_seconds": 30})), ("poll-after-cursor", json!({"after_seq": 0, "wait_seconds": 30}))];
+        let waits = waits.map(|(call, body)| {
+            let narrow = narrow.clone();
+            tokio::spawn(async move { narrow.post(&format!("/v1/inbox/{call}"), &body).await })
+        });
+        tokio::time::sleep(QUIET).await;
+        assert!(waits.iter().all(|wait| !wait.is_finished()), "they wait");
+        if revoked {
+            let path = format!("/v1/principals/alpha/tokens/{}", token["token_id"].as_str().unwrap());
+            world.cast.owner.delete(&path).await.expect(204);
+        }
+        for wait in waits {
+            let answer = tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the wait ends with its token").unwrap();
+            answer.expect_problem(401, "unauthenticated");
+        }
+    }
+    let id = give(&world.cast, json!({})).await;
+    assert_eq!(claim_one(&world.cast.alpha, json!({})).await["event_id"], json!(id), "nobody took it meanwhile");
+}
+
+#[tokio::test]
 async fn stopping_ends_every_wait_at_once() {
     let world = World::new().await;
     let waits = (0..10).map(|n| {
