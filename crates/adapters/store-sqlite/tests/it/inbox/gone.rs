@@ -54,6 +54,26 @@ async fn an_inbox_that_work_opened_after_its_agent_went_is_not_the_next_agents()
 }
 
 #[tokio::test]
+async fn what_was_published_while_its_agent_went_is_discarded_though_nobody_of_its_name_comes() {
+    let fixture = Fixture::new().await;
+    for name in ["alpha", "beta", "gamma"] {
+        fixture.create_principal(name, PrincipalKind::Agent).await;
+        fixture.publish_job(&[name]).await;
+    }
+    delete(&fixture, "beta").await;
+    while fixture.prune(fixture.now(), 1).await {}
+    let (id, _) = fixture.publish_job(&["beta", "gamma"]).await;
+    assert!(fixture.item("beta", id).await.is_some(), "it was let in when the agent was there");
+    let long_ago = fixture.now().minus(MINUTE * 600);
+    while fixture.prune(long_ago, 1).await {}
+    assert_eq!((fixture.item("beta", id).await, fixture.row("beta").await), (None, None));
+    assert!(states(&fixture, "inbox_ended").contains(&7), "it has an end like what its agent left");
+    for (name, count) in [("alpha", 1), ("gamma", 2)] {
+        assert_eq!(fixture.available(name, QueueFilter::default(), 9).await.len(), count, "{name} keeps its inbox");
+    }
+}
+
+#[tokio::test]
 async fn a_deletion_that_is_rolled_back_closes_nothing() {
     let fixture = Fixture::new().await;
     fixture.create_principal("alpha", PrincipalKind::Agent).await;
@@ -75,6 +95,7 @@ async fn a_deletion_that_is_rolled_back_closes_nothing() {
 #[tokio::test]
 async fn items_of_agents_that_are_gone_are_discarded_in_bounded_steps() {
     let fixture = Fixture::new().await;
+    fixture.create_principal("beta", PrincipalKind::Agent).await;
     fixture.create_principal("alpha", PrincipalKind::Agent).await;
     for _ in 0..5 {
         fixture.publish_job(&["alpha", "beta"]).await;
@@ -102,6 +123,8 @@ async fn items_of_agents_that_are_gone_are_discarded_in_bounded_steps() {
 #[tokio::test]
 async fn ended_items_go_when_their_making_and_their_end_are_long_past() {
     let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    fixture.create_principal("beta", PrincipalKind::Agent).await;
     let (early, _) = fixture.publish_job(&["alpha"]).await;
     let (lingering, _) = fixture.publish_job(&["alpha"]).await;
     let (open, _) = fixture.publish_job(&["alpha", "beta"]).await;
@@ -138,6 +161,7 @@ async fn ended(fixture: &Fixture, name: &str, id: EventId) -> EventId {
 #[tokio::test]
 async fn an_event_that_was_scheduled_long_ago_hides_no_old_item() {
     let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
     let scheduled = made(fixture.now(), 1);
     fixture.clock.advance(MINUTE);
     let old = ended(&fixture, "alpha", made(fixture.now(), 2)).await;
@@ -153,6 +177,7 @@ async fn an_event_that_was_scheduled_long_ago_hides_no_old_item() {
 #[tokio::test]
 async fn a_step_counts_every_row_that_it_reads() {
     let fixture = Fixture::new().await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
     let boundary = fixture.now();
     fixture.clock.advance(MINUTE);
     // Nothing is known of the age of these ids: each row has to be read.
@@ -171,6 +196,7 @@ async fn the_young_rest_of_an_inbox_is_skipped_and_the_next_inbox_is_not() {
     let fixture = Fixture::new().await;
     let names = ["alpha", "beta", "gamma"];
     for (number, name) in (0..).zip(names) {
+        fixture.create_principal(name, PrincipalKind::Agent).await;
         ended(&fixture, name, made(fixture.now(), number)).await;
     }
     fixture.clock.advance(MINUTE);
