@@ -398,6 +398,53 @@ async fn a_callback_whose_rate_is_used_up_leaves_everything_to_polling() {
     assert!(metrics.contains("doorstep_hook_outstanding_rings"), "{metrics}");
 }
 
+/// The value of a line of the metrics, which is there.
+async fn metric(world: &World, line: &str) -> f64 {
+    let text = String::from_utf8(world.cast.owner.get("/metrics").await.body.to_vec()).unwrap();
+    let value = text.lines().find_map(|each| each.strip_prefix(line)?.strip_prefix(' '));
+    assert!(value.is_some(), "no {line} in:\n{text}");
+    value.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn what_hooks_do_is_counted() {
+    let mut receiver = PlayedServer::bind().await;
+    let more = [("hooks.outstanding_max", "2"), ("hooks.retry", "500ms,30s"), ("inbox.totals_interval", "200ms")];
+    let world = world(&receiver, &more).await;
+    let alpha = &world.cast.alpha;
+    let registered = callback(&world, &mut receiver, 60).await;
+    let path = format!("/v1/callback-registrations/{}", registered["registration_id"].as_str().unwrap());
+    alpha.delete(&path).await.expect(204);
+    register(alpha, &receiver, json!({})).await;
+    give(&world, "alpha", "inbox").await;
+    ok(receiver.request().await).await;
+    // It fails now, waits for its next attempt, and what comes meanwhile is more than is kept for it.
+    give(&world, "alpha", "inbox").await;
+    receiver.request().await.respond(503, "text/plain", &[], "").await;
+    for _ in 0..4 {
+        give(&world, "alpha", "inbox").await;
+    }
+    // A callback whose receiver does not know its secret.
+    let body = json!({"callback_url": format!("http://{}/callback", receiver.address), "auth_mode": "hmac-sha256"});
+    let stranger = alpha.post("/v1/callback-registrations", &body).await.expect(201);
+    let verify = format!("/v1/callback-registrations/{}/verify", stranger["registration_id"].as_str().unwrap());
+    alpha.post(&verify, &json!({"response": "AAAA"})).await.expect_problem(409, "state_conflict");
+    alpha.post("/v1/notify-hooks", &json!({"url": "https://10.0.0.1/"})).await.expect_problem(400, "url_refused");
+    let counted = async |line: &str, at_least: f64| {
+        eventually(line, async || (metric(&world, line).await >= at_least).then_some(())).await;
+    };
+    counted(r#"doorstep_hook_attempts_total{class="delivered"}"#, 2.0).await;
+    counted(r#"doorstep_hook_attempts_total{class="server_error"}"#, 1.0).await;
+    counted("doorstep_hook_ring_seconds_count", 1.0).await;
+    counted("doorstep_hook_rings_total", 2.0).await;
+    counted("doorstep_hook_outstanding_rings", 1.0).await;
+    counted(r#"doorstep_hook_rings_dropped_total{cause="collapsed"}"#, 1.0).await;
+    counted(r#"doorstep_hook_verifications_total{outcome="verified"}"#, 1.0).await;
+    counted(r#"doorstep_hook_verifications_total{outcome="failed"}"#, 1.0).await;
+    counted("doorstep_hook_urls_refused_total", 1.0).await;
+    assert!(metric(&world, "doorstep_hook_replays_rejected_total").await.abs() < 0.5);
+}
+
 #[tokio::test]
 async fn nothing_is_logged_at_any_level_that_shows_a_url_or_a_secret() {
     let mut receiver = PlayedServer::bind().await;
