@@ -188,7 +188,7 @@ impl Authorizer {
     ///
     /// # Errors
     /// [`Denied::NotFound`] for what the caller may not know of and for spaces and channels that do not exist, else [`Denied::Forbidden`];
-    /// [`Denied::Unavailable`] when the rights had to be read and could not.
+    /// [`Denied::Unauthenticated`] when the caller's credential counts no more; [`Denied::Unavailable`] when the rights had to be read and could not.
     pub async fn authorize(&self, caller: &Caller, action: Action, target: Target<'_>) -> Result<(), Denied> {
         let verdict = self.decide(caller, action, target).await;
         if let Err(Denied::NotFound | Denied::Forbidden(_)) = verdict {
@@ -202,7 +202,7 @@ impl Authorizer {
         match caller.standing(now) {
             Standing::Good => {}
             Standing::TenantSuspended => return Err(Denied::Forbidden(DeniedReason::TenantSuspended)),
-            Standing::Unauthenticated => return Err(Denied::Forbidden(DeniedReason::PermissionMissing)),
+            Standing::Unauthenticated => return Err(Denied::Unauthenticated),
         }
         let tenant = &caller.standing.tenant;
         let view = self.view(caller, now).await.map_err(unreadable)?;

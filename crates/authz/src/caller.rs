@@ -77,6 +77,10 @@ pub enum Denied {
     /// The caller may not do this.
     #[error("forbidden")]
     Forbidden(DeniedReason),
+    /// The caller's credential counts no more: its token expired or was revoked, or the principal is disabled or gone. Answered like a bad
+    /// credential.
+    #[error("unauthenticated")]
+    Unauthenticated,
     /// Nothing was decided: the rights could not be read. Answered like an unavailable store.
     #[error("the rights could not be read")]
     Unavailable,

@@ -22,6 +22,17 @@ pub(crate) fn parse(text: &str) -> Result<Duration, String> {
     number.checked_mul(seconds).map(Duration::from_secs).ok_or_else(expected)
 }
 
+/// Reads a duration of a bound within which something has to be done.
+///
+/// # Errors
+/// What one looks like; for none at all, that nothing can be done in it.
+pub(crate) fn parse_bound(text: &str) -> Result<Duration, String> {
+    match parse(text)? {
+        Duration::ZERO => Err("nothing can be done in no time; leave it out to have no bound".to_owned()),
+        bound => Ok(bound),
+    }
+}
+
 /// A duration as people say it.
 pub(crate) fn tell(duration: Duration) -> String {
     match duration.as_millis() {
@@ -34,7 +45,7 @@ pub(crate) fn tell(duration: Duration) -> String {
 mod tests {
     use std::time::Duration;
 
-    use super::{parse, tell};
+    use super::{parse, parse_bound, tell};
 
     #[test]
     fn durations_have_a_number_and_a_unit() {
@@ -42,6 +53,14 @@ mod tests {
         assert_eq!(parse("30d"), Ok(Duration::from_hours(720)));
         for bad in ["", "5", "s", "-1s", "1.5s", "1w", "30 s", "99999999999999999999d", "18446744073709551615d"] {
             assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_bound_of_no_time_is_refused() {
+        assert_eq!(parse_bound("1ms"), Ok(Duration::from_millis(1)));
+        for bad in ["0s", "0ms", "0d", "5"] {
+            assert!(parse_bound(bad).is_err(), "{bad}");
         }
     }
 

@@ -58,7 +58,8 @@ Exit codes:
 pub(crate) const WORK_EXIT_CODES: &str = "\
 Exit codes:
   0  stopped by a signal; with --once or --idle-timeout: something was there, and every command has succeeded or asked for later
-  1  refused by the server, or failed; with --once or --idle-timeout also: a command has failed or lost its lease
+  1  refused by the server, or failed; with --once or --idle-timeout also: a command has failed or lost its lease; stopped at once by a
+     second signal
   2  usage or configuration error, or the command cannot be started
   3  with --once or --idle-timeout: there was nothing to do
   4  the token is not accepted: unknown, expired or revoked";

@@ -131,5 +131,6 @@ async fn the_first_signal_drains_its_timeout_gives_back_and_the_second_ends_at_o
     signal("INT");
     let (told, ended) = worker.ends().await;
     assert_eq!((ended.code, told), (1, vec![("POST /v1/inbox/release".to_owned(), released)]), "{}", ended.err.text());
+    assert!(ended.err.text().contains("stopped at once by a second signal"), "{}", ended.err.text());
     assert!(!runs(&child));
 }

@@ -218,7 +218,7 @@ pub(crate) fn store_failure(error: &StoreError) -> CloseCode {
 /// The close code of a refused action. A caller that lost its standing meanwhile hears that instead.
 pub(crate) fn denial(gateway: &Gateway, caller: &Caller, denied: Denied) -> CloseCode {
     match (caller.standing(gateway.clock.now()), denied) {
-        (Standing::Unauthenticated, _) => CloseCode::Unauthenticated,
+        (Standing::Unauthenticated, _) | (_, Denied::Unauthenticated) => CloseCode::Unauthenticated,
         (Standing::TenantSuspended, _) | (_, Denied::Forbidden(DeniedReason::TenantSuspended)) => CloseCode::TenantSuspended,
         (Standing::Good, Denied::Unavailable) => CloseCode::Internal,
         (Standing::Good, Denied::NotFound | Denied::Forbidden(_)) => CloseCode::Forbidden,

@@ -1,5 +1,7 @@
 //! Why a use case of hooks cannot do what it was asked.
 
+use std::time::Duration;
+
 use authz::Denied;
 use domain::{StoreError, UnitError};
 use thiserror::Error;
@@ -29,6 +31,9 @@ pub enum HookError {
     /// A ceiling is reached; names the configuration key.
     #[error("limit reached: {0}")]
     LimitReached(&'static str),
+    /// It is to be asked again later: the bound that is reached (a configuration key or a member of the hook), and when there may be room.
+    #[error("too often or too much at once: {0}")]
+    Busy(&'static str, Duration),
     /// The `Idempotency-Key` was used for another request.
     #[error("the idempotency key was used for another request")]
     IdempotencyConflict,

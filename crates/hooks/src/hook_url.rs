@@ -55,7 +55,8 @@ impl HookUrl {
     /// # Errors
     /// [`UrlRefusal::Malformed`], [`UrlRefusal::Scheme`] or [`UrlRefusal::Userinfo`].
     pub fn parse(text: &str) -> Result<Self, UrlRefusal> {
-        // The parser forgives white space and backslashes; other readers of the same text would see another host.
+        // The parser forgives white space, backslashes, missing and additional slashes, and escapes in the host; other readers of the same text
+        // would see another host.
         if text.len() > LENGTH_MAX || text.chars().any(|c| c.is_whitespace() || c.is_control() || c == '\\') {
             return Err(UrlRefusal::Malformed);
         }
@@ -63,8 +64,12 @@ impl HookUrl {
         if !matches!(url.scheme(), "http" | "https") {
             return Err(UrlRefusal::Scheme);
         }
-        if !url.username().is_empty() || url.password().is_some() || authority_of(text).contains('@') {
+        let authority = authority_of(text).unwrap_or_default();
+        if !url.username().is_empty() || url.password().is_some() || authority.contains('@') {
             return Err(UrlRefusal::Userinfo);
+        }
+        if authority.is_empty() || authority.contains('%') {
+            return Err(UrlRefusal::Malformed);
         }
         if url.fragment().is_some() || url.host_str().is_none_or(str::is_empty) || url.as_str().len() > LENGTH_MAX {
             return Err(UrlRefusal::Malformed);
@@ -121,10 +126,10 @@ impl HookUrl {
     }
 }
 
-/// What stands between the scheme and the path.
-fn authority_of(text: &str) -> &str {
-    let rest = text.split_once("://").map_or("", |(_, rest)| rest);
-    rest.split(['/', '?', '#']).next().unwrap_or_default()
+/// What stands between the two slashes behind the scheme and the path; nothing when these are not there.
+fn authority_of(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_once(':')?;
+    rest.strip_prefix("//")?.split(['/', '?', '#']).next()
 }
 
 impl fmt::Display for HookUrl {
@@ -158,6 +163,15 @@ mod tests {
             ("https://sam:pw@example.com/", UrlRefusal::Userinfo),
             ("https://@example.com/", UrlRefusal::Userinfo),
             ("https://:@example.com/", UrlRefusal::Userinfo),
+            ("http:example.com", UrlRefusal::Malformed),
+            ("https:/example.com/", UrlRefusal::Malformed),
+            ("https:///example.com/", UrlRefusal::Malformed),
+            ("https:////example.com/", UrlRefusal::Malformed),
+            ("https:example.com/?next=http://example.org/", UrlRefusal::Malformed),
+            ("https:sam@example.com/", UrlRefusal::Userinfo),
+            ("https://ex%61mple.com/", UrlRefusal::Malformed),
+            ("https://%31%32%37.0.0.1/", UrlRefusal::Malformed),
+            ("https://example.com%3A8443/", UrlRefusal::Malformed),
         ] {
             assert_eq!(HookUrl::parse(text), Err(refusal), "{text}");
         }

@@ -24,8 +24,8 @@ impl AllowedNetwork {
     /// A sentence for people.
     pub fn parse(text: &str) -> Result<Self, String> {
         const EXPECTED: &str = "a network such as 192.168.0.0/16, or an address with a port such as 127.0.0.1:8080";
-        if let Ok(exact) = text.parse() {
-            return Ok(Self::Exact(exact));
+        if let Ok(exact) = text.parse::<SocketAddr>() {
+            return if exact.port() == 0 { Err(EXPECTED.to_owned()) } else { Ok(Self::Exact(exact)) };
         }
         let (address, prefix) = text.split_once('/').ok_or(EXPECTED)?;
         let (address, prefix): (IpAddr, u8) = (address.parse().map_err(|_| EXPECTED)?, prefix.parse().map_err(|_| EXPECTED)?);

@@ -2,11 +2,11 @@
 
 use async_trait::async_trait;
 use authz::{Action, Caller};
-use domain::{PrincipalId, Seq};
+use domain::{PrincipalId, Seq, Timestamp};
 
 use crate::audit::{audit, value};
 use crate::hooks::{Job, managing};
-use crate::places::Condition;
+use crate::places::{Condition, Place};
 use crate::settling::{Outcome, verify};
 use crate::{
     AttemptClass, AttemptRecord, Challenge, Delivery, Hook, HookError, HookId, HookKind, HookState, HookTx, Hooks, Reason, WebhookId, body,
@@ -17,7 +17,7 @@ impl Hooks {
     /// Rings a hook once, now, and answers what that brought. Changes its health only for the better.
     ///
     /// # Errors
-    /// As [`Hooks::get`]; [`HookError::LimitReached`] when too many attempts run, or one of this hook; [`HookError::NotInThatState`] for one that
+    /// As [`Hooks::get`]; [`HookError::Busy`] when too many attempts run, or one of this hook, or its rate is used up; [`HookError::NotInThatState`] for one that
     /// has not answered its challenge; [`HookError::Secrets`].
     pub async fn test(&self, caller: &Caller, kind: HookKind, id: HookId) -> Result<AttemptRecord, HookError> {
         let hook = self.owned(caller, None, kind, id).await?;
@@ -25,10 +25,8 @@ impl Hooks {
             return Err(HookError::NotInThatState("the hook has not answered its challenge"));
         }
         let now = self.parts.clock.now();
-        if Self::permitted_at(&hook).is_some_and(|at| at > now) {
-            return Err(HookError::LimitReached("max_rate_per_minute"));
-        }
-        let place = self.places.take(&hook, None, Condition::Failing).ok_or(HookError::LimitReached("hooks.concurrency"))?;
+        Self::check_rate(&hook, now)?;
+        let place = self.place_of_request(&hook)?;
         let keys = self.parts.store.keys(hook.id).await?;
         let delivery = Delivery {
             tenant: hook.tenant.clone(),
@@ -55,7 +53,7 @@ impl Hooks {
     ///
     /// # Errors
     /// As [`Hooks::get`]; [`HookError::Unverified`]; [`HookError::NotInThatState`] when no challenge is open; [`HookError::UrlRefused`];
-    /// [`HookError::LimitReached`] when too many attempts run, or the rate of the hook is used up.
+    /// [`HookError::Busy`] when too many attempts run, or the rate of the hook is used up.
     pub async fn verify_callback(&self, caller: &Caller, id: HookId, response: Option<&str>) -> Result<Hook, HookError> {
         self.verify(caller, HookKind::Callback, id, response).await
     }
@@ -77,6 +75,21 @@ impl Hooks {
         }
     }
 
+    /// Whether the hook's rate permits a request at `now`.
+    fn check_rate(hook: &Hook, now: Timestamp) -> Result<(), HookError> {
+        match Self::permitted_at(hook).filter(|at| *at > now) {
+            Some(at) => Err(HookError::Busy("max_rate_per_minute", at.since(now))),
+            None => Ok(()),
+        }
+    }
+
+    /// A place for an attempt that somebody waits for.
+    fn place_of_request(&self, hook: &Hook) -> Result<Place, HookError> {
+        // Whatever has the places lets go of them within that time.
+        let until_free = self.parts.settings.attempt_timeout;
+        self.places.take(hook, None, Condition::Failing).ok_or(HookError::Busy("hooks.concurrency", until_free))
+    }
+
     async fn verify_response(&self, caller: &Caller, hook: Hook, response: &str) -> Result<Hook, HookError> {
         let metrics = &self.parts.metrics;
         let Some(challenge) = hook.challenge.clone() else { return Err(HookError::NotInThatState("no challenge is open")) };
@@ -94,11 +107,9 @@ impl Hooks {
 
     async fn challenge_now(&self, caller: &Caller, hook: Hook) -> Result<Hook, HookError> {
         let now = self.parts.clock.now();
-        if Self::permitted_at(&hook).is_some_and(|at| at > now) {
-            return Err(HookError::LimitReached("max_rate_per_minute"));
-        }
+        Self::check_rate(&hook, now)?;
         self.check_url(&hook.url).await?;
-        let place = self.places.take(&hook, None, Condition::Failing).ok_or(HookError::LimitReached("hooks.concurrency"))?;
+        let place = self.place_of_request(&hook)?;
         let challenge = self.challenge(hook.id)?;
         let hook = self.run("challenge_hook", ChallengeJob { hook, challenge }).await?;
         let keys = self.parts.store.keys(hook.id).await?;

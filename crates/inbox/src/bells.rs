@@ -88,28 +88,31 @@ impl Bells {
         }
     }
 
-    /// Takes a place at the bell of an inbox; `None` when the house is full. What rings from now on is not missed.
-    pub(crate) fn enter(self: &Arc<Self>, recipient: &Recipient) -> Option<Waiter> {
+    /// Takes a place at the bell of an inbox. What rings from now on is not missed.
+    ///
+    /// # Errors
+    /// The key of the bound that is reached, when the house is full.
+    pub(crate) fn enter(self: &Arc<Self>, recipient: &Recipient) -> Result<Waiter, &'static str> {
         let mut tenants = self.tenants.lock().unwrap_or_else(PoisonError::into_inner);
         if self.waiting.load(Ordering::Relaxed) >= self.most {
-            return self.refuse();
+            return self.refuse("inbox.max_waiters");
         }
         let agents = tenants.entry(recipient.tenant.clone()).or_default();
         let bell = agents
             .entry(recipient.agent.clone())
             .or_insert_with(|| Bell { sender: watch::Sender::new(Rung::default()), hinted: Arc::default() });
         if bell.sender.receiver_count() >= self.most_per_agent.max(1) {
-            return self.refuse();
+            return self.refuse("inbox.max_waiters_per_agent");
         }
         self.waiting.fetch_add(1, Ordering::Relaxed);
         let (rung, hinted) = (bell.sender.subscribe(), Arc::clone(&bell.hinted));
         let counted = Counted::new(&self.metrics, |metrics| &metrics.waiters);
-        Some(Waiter { bells: Arc::clone(self), recipient: recipient.clone(), rung: Some(rung), hinted, _counted: counted })
+        Ok(Waiter { bells: Arc::clone(self), recipient: recipient.clone(), rung: Some(rung), hinted, _counted: counted })
     }
 
-    fn refuse(&self) -> Option<Waiter> {
+    fn refuse(&self, key: &'static str) -> Result<Waiter, &'static str> {
         self.metrics.waiters_refused.increment();
-        None
+        Err(key)
     }
 
     /// The agent fetches: counts whether a signal made it.

@@ -143,7 +143,7 @@ pub enum ItemOutcome<T> {
 pub struct ClaimedNext {
     /// What was claimed, in the order of claim.
     pub claims: Vec<Claimed>,
-    /// What waits beside it.
+    /// What waits beside it, in the queues that were asked for and are not paused.
     pub backlog: Backlog,
 }
 
@@ -256,7 +256,7 @@ pub struct InboxState {
     pub presence: Presence,
     /// What an operator decided.
     pub policy: Policy,
-    /// What waits.
+    /// What waits, held back by a pause or not.
     pub backlog: Backlog,
 }
 
@@ -275,10 +275,21 @@ pub struct Signal {
     pub unacked: u64,
     /// The client should poll from the beginning: presence returned, or a pause ended.
     pub resync: bool,
+    /// With `resync` what waits, in counts only: one entry for each queue that has something, at most `inbox.max_queues`.
+    pub queues: Vec<QueueDigest>,
     /// Identifies this ring.
     pub delivery: EventId,
     /// When it was sent.
     pub sent_at: Timestamp,
+}
+
+/// How much waits in a queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QueueDigest {
+    /// The queue.
+    pub queue: QueueName,
+    /// Items that can be claimed, counted up to a bound.
+    pub available: u64,
 }
 
 /// A change of an agent's presence.

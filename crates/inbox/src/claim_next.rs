@@ -53,7 +53,7 @@ impl Inbox {
             }
             let has_waited = wait.is_some();
             if !has_waited {
-                wait = self.wait(&recipient, request.wait, since).await;
+                wait = self.wait(caller, &recipient, request.wait, since).await;
             }
             let (Some(waiting), Some(found)) = (wait.as_mut(), next.answer()) else { return self.answer(&recipient, next).await };
             let woken = tokio::select! {
@@ -124,10 +124,10 @@ impl Inbox {
     /// One attempt, with the envelopes.
     async fn take_next(&self, caller: &Caller, job: NextJob) -> Result<Found, InboxError> {
         let recipient = job.recipient.clone();
-        let Next { taken, queues, due, is_unsettled } = self.run("claim_next", job).await?;
+        let Next { taken, queues, due, is_unsettled, is_paused } = self.run("claim_next", job).await?;
         self.count_claims(&taken);
         let (claims, backlog) = self.hand_out(caller, &recipient, taken.items, taken.at, Some(&queues)).await?;
-        Ok(Found { claims, backlog, queues, due, is_unsettled })
+        Ok(Found { claims, backlog, queues, due, is_unsettled, is_paused })
     }
 
     async fn answer(&self, recipient: &Recipient, next: Handing<Found>) -> Result<ClaimedNext, InboxError> {
@@ -136,7 +136,12 @@ impl Inbox {
             Some(found) => self.backlog(recipient, &found.queues, self.parts.clock.now()).await,
             None => None,
         };
-        Ok(ClaimedNext { claims: next.take()?.claims, backlog: backlog.unwrap_or_default() })
+        let (found, mut backlog) = (next.take()?, backlog.unwrap_or_default());
+        if found.is_paused {
+            // What is held back can be claimed by nobody, now or when something is due.
+            (backlog.available, backlog.next_due) = (0, None);
+        }
+        Ok(ClaimedNext { claims: found.claims, backlog })
     }
 
     /// What waits; `None` when it cannot be read.
@@ -157,6 +162,8 @@ struct Found {
     due: Option<Timestamp>,
     /// Much had expired: not everything was seen.
     is_unsettled: bool,
+    /// The inbox is paused as a whole.
+    is_paused: bool,
 }
 
 fn leases(found: &Found) -> Vec<(EventId, LeaseToken)> {
@@ -169,6 +176,7 @@ struct Next {
     queues: QueueFilter,
     due: Option<Timestamp>,
     is_unsettled: bool,
+    is_paused: bool,
 }
 
 #[derive(Clone)]
@@ -188,7 +196,7 @@ impl Job for NextJob {
         let at = tx.now();
         let Some(mut change) = Change::share(tx, &self.kit, &self.recipient).await? else {
             let taken = Taken { items: Vec::new(), at, tally: Tally::default(), is_replay: false };
-            return Ok(Next { taken, queues: self.queues.clone(), due: None, is_unsettled: false });
+            return Ok(Next { taken, queues: self.queues.clone(), due: None, is_unsettled: false, is_paused: false });
         };
         self.terms.check_session(&change)?;
         let queues = self.open_queues(&change.row);
@@ -198,8 +206,8 @@ impl Job for NextJob {
             None if change.row.paused => (Vec::new(), false),
             None => (self.take(&mut change, &queues, &mut is_unsettled).await?, false),
         };
-        let due = change.row.next_due;
-        Ok(Next { taken: Taken { items, at, tally: change.close().await?, is_replay }, queues, due, is_unsettled })
+        let (due, is_paused) = (change.row.next_due, change.row.paused);
+        Ok(Next { taken: Taken { items, at, tally: change.close().await?, is_replay }, queues, due, is_unsettled, is_paused })
     }
 }
 

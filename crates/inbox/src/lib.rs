@@ -41,7 +41,7 @@ pub use announce::{INBOX_DEAD_LETTERED, INBOX_QUARANTINED, INBOX_REQUEUED, INBOX
 pub use bells::Bells;
 pub use calls::{
     Acknowledge, Bulk, BulkDone, Claim, ClaimKey, ClaimNext, Claimed, ClaimedNext, Extended, GiveBack, Heartbeat, InboxState, ItemOutcome,
-    Poll, Polled, PresenceChange, Signal, Subscribe, Subscribed,
+    Poll, Polled, PresenceChange, QueueDigest, Signal, Subscribe, Subscribed,
 };
 pub use error::InboxError;
 pub use inbox::{Inbox, InboxParts};

@@ -291,8 +291,16 @@ impl Item {
         if self.state != AckState::Quarantined {
             return Err(NoArrow);
         }
-        self.dead_letter = DeadLetterState::None;
+        self.dead_letter = if self.was_redriven() { DeadLetterState::Redriven } else { DeadLetterState::None };
         Ok(self.come_back(now, RequeueReason::Unquarantined, rules))
+    }
+
+    /// Whether its attempts were counted anew once: its history has more that count than it counts.
+    fn was_redriven(&self) -> bool {
+        let counts = |attempt: &&Attempt| {
+            matches!(attempt.outcome, AttemptOutcome::Failed | AttemptOutcome::Released | AttemptOutcome::LeaseExpired)
+        };
+        self.history.iter().filter(counts).count() > usize::try_from(self.counted_attempts).unwrap_or(usize::MAX)
     }
 
     /// Decides that nobody needs to work on it.

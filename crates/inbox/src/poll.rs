@@ -31,7 +31,7 @@ impl Inbox {
             }
             let is_first = wait.is_none();
             if is_first {
-                wait = self.wait(&recipient, request.wait, since).await;
+                wait = self.wait(caller, &recipient, request.wait, since).await;
             }
             let Some(wait) = wait.as_mut() else { return Ok(polled(page)) };
             let again = if is_first { Again::Rung } else { wait.again(None).await };

@@ -2,15 +2,14 @@
 //! ring is rung again, and nothing rings for what is already in somebody's hands.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use authz::{Action, Caller, Standing};
-use domain::{AgentSessionId, EventId, Seq, SyncEpoch, Timestamp};
+use domain::{AgentSessionId, EventId, QueueName, Seq, SyncEpoch, Timestamp};
 use tokio::time::{Instant, sleep_until};
 
 use crate::bells::{Rung, Waiter, Woken};
 use crate::metrics::Counted;
-use crate::{Inbox, InboxError, InboxView, PollRange, QueueFilter, Recipient, RecipientRow, Signal};
+use crate::{Inbox, InboxError, InboxView, PollRange, QueueDigest, QueueFilter, Recipient, RecipientRow, Signal};
 
 /// An open stream is noted as a sign of life every so many `inbox.session_touch_interval`: sessions are many, and are kept for days.
 const TOUCH_EVERY: u32 = 4;
@@ -77,7 +76,7 @@ impl Inbox {
                 return Err(InboxError::NotFound);
             }
         }
-        let waiter = self.bells.enter(&recipient).ok_or(InboxError::LimitReached("inbox.max_waiters"))?;
+        let waiter = self.bells.enter(&recipient).map_err(InboxError::LimitReached)?;
         let tail = self.parts.tails.keep(&recipient.tenant).await?;
         if let Some(session) = &session {
             self.write_touch(&recipient, session, after, true).await;
@@ -169,8 +168,7 @@ impl SignalStream {
 
     /// Waits for a ring, the next repetition or note, the next try, or the end of the token.
     async fn wait(&mut self) -> Woken {
-        let now = self.inbox.parts.clock.now();
-        let expiry = self.caller.expires_at.map(|end| Instant::now() + end.since(now) + Duration::from_millis(1));
+        let expiry = self.inbox.end_of_token(&self.caller);
         let look_at = self.retry_at.or(self.again_at);
         let until = [look_at, self.touch_at, expiry].into_iter().flatten().min();
         let timer = async {
@@ -242,8 +240,32 @@ impl SignalStream {
             return Ok(None);
         }
         let resync = self.needs_resync(row, &queues).await?;
+        let digest = if resync { self.digest(queues.except, now).await? } else { Vec::new() };
         self.schedule(if is_new { 0 } else { self.repeats + 1 });
-        Ok(Some(self.signal(&view, row, backlog.unacked(), resync, now)))
+        Ok(Some(Signal { resync, queues: digest, ..self.signal(&view, row, backlog.unacked(), now) }))
+    }
+
+    /// What waits in each queue but the paused ones. The first waiting item of each says that there is it.
+    async fn digest(&self, mut except: Vec<QueueName>, now: Timestamp) -> Result<Vec<QueueDigest>, InboxError> {
+        let (store, settings) = (&self.inbox.parts.store, self.inbox.settings());
+        let (mut digest, mut after, scan_max) = (Vec::new(), Seq::ZERO, settings.scan_max.max(1));
+        while digest.len() < settings.max_queues {
+            let queues = QueueFilter { only: None, except: except.clone() };
+            let page = store.poll(&self.recipient, &PollRange { after, limit: 1, claimable_only: true, queues, scan_max }).await?;
+            after = page.next;
+            match page.items.into_iter().next() {
+                Some(item) => {
+                    let queue = item.facts.queue.clone();
+                    let only = QueueFilter { only: Some(vec![queue.clone()]), except: Vec::new() };
+                    let available = store.backlog(&self.recipient, &only, now, settings.backlog_count_max).await?.available;
+                    except.push(queue.clone());
+                    digest.push(QueueDigest { queue, available });
+                }
+                None if page.more => {}
+                None => break,
+            }
+        }
+        Ok(digest)
     }
 
     async fn needs_resync(&self, row: &RecipientRow, queues: &QueueFilter) -> Result<bool, InboxError> {
@@ -266,7 +288,7 @@ impl SignalStream {
         self.again_at = pauses.get(repeats).or(pauses.last()).map(|pause| Instant::now() + *pause);
     }
 
-    fn signal(&mut self, view: &InboxView, row: &RecipientRow, unacked: u64, resync: bool, now: Timestamp) -> Signal {
+    fn signal(&mut self, view: &InboxView, row: &RecipientRow, unacked: u64, now: Timestamp) -> Signal {
         self.announced = self.announced.max(row.head);
         self.resync = Resync::No;
         self.waiter.hint();
@@ -278,7 +300,8 @@ impl SignalStream {
             head: row.head,
             epoch: view.epoch,
             unacked,
-            resync,
+            resync: false,
+            queues: Vec::new(),
             delivery: EventId::new(parts.ids.uuid()),
             sent_at: now,
         }

@@ -225,7 +225,7 @@ pub trait InboxStore: Send + Sync {
     async fn view(&self, recipient: &Recipient) -> Result<InboxView, StoreError>;
     /// Current items by `ring_seq`, without their histories.
     async fn poll(&self, recipient: &Recipient, range: &PollRange) -> Result<InboxPage, StoreError>;
-    /// How much waits at `now`, each number counted up to `most`. Queues that `queues` leaves out do not count.
+    /// How much waits at `now`, each number counted up to `most`. Queues that `queues` leaves out do not count; that any is paused is not looked at.
     async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp, most: u64) -> Result<Backlog, StoreError>;
     /// Items of the inbox in any state by event id.
     async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError>;

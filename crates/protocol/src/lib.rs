@@ -35,8 +35,8 @@ pub use encode::write_event_page;
 pub use event::{EventActor, EventActorKind, EventEnvelope, EventHead, EventPage, EventPayloadRef};
 pub use frames::{
     Ack, CatchupComplete, ClientFrame, ClientOp, Cursor, Dispatch, FrameFault, FrameMessage, FrameMessages, GatewayError, Heartbeat,
-    HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired, ServerFrame, ServerOp,
-    frame_messages,
+    HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, QueueDigest, Ready, ReadyPrincipal, Resume, Resumed, ResyncRequired,
+    ServerFrame, ServerOp, frame_messages,
 };
 pub use hooks::{
     AttemptResult, AuthMode, CallbackPublicKey, CallbackRegistered, CallbackRegistration, CallbackRotate, CallbackRotated, CallbackUrl,

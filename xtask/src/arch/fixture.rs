@@ -101,6 +101,7 @@ pub(super) fn tree() -> Tree {
                 .to_owned(),
         ),
         configuration: Some("| key | default |\n|---|---|\n| `auth.token_ttl` | 30d |\n| `sync.page_size` | 100 |\n".to_owned()),
+        rules: Vec::new(),
     }
 }
 

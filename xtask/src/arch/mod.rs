@@ -12,6 +12,7 @@ mod members;
 mod operations;
 mod queries;
 mod register;
+mod rules;
 mod rust_text;
 mod sources;
 mod sql;
@@ -74,6 +75,7 @@ fn findings(register: &Register, tree: &Tree) -> Vec<Finding> {
     findings.extend(operations::rest(register, tree));
     findings.extend(operations::gateway(register, tree));
     findings.extend(configuration::check(register, tree));
+    findings.extend(rules::check(tree));
     findings.extend(sources::check(tree));
     findings.sort();
     findings

@@ -29,6 +29,8 @@ pub(crate) struct Tree {
     pub(crate) asyncapi: Option<String>,
     /// The generated configuration reference, when there is one.
     pub(crate) configuration: Option<String>,
+    /// The tables of rules and their tests: every `architecture/rules-*.md`.
+    pub(crate) rules: Vec<TextFile>,
 }
 
 /// A member of the workspace.
@@ -135,8 +137,14 @@ impl Tree {
             openapi: fs::read_to_string(root.join("api/openapi.json")).ok(),
             asyncapi: fs::read_to_string(root.join("api/asyncapi.json")).ok(),
             configuration: fs::read_to_string(root.join(config_docs::REFERENCE)).ok(),
+            rules: text_files(root, "architecture", &is_table_of_rules)?,
         })
     }
+}
+
+fn is_table_of_rules(path: &Path) -> bool {
+    let is_named = path.file_stem().is_some_and(|name| name.as_encoded_bytes().starts_with(b"rules-"));
+    is_named && path.extension().is_some_and(|extension| extension == "md")
 }
 
 fn member(root: &Path, package: &Package) -> Result<Member, Failure> {

@@ -2,6 +2,7 @@
 
 mod database;
 mod packages;
+mod published;
 mod tally;
 mod tools;
 
@@ -41,6 +42,7 @@ pub(crate) fn show(tally: &Tally) {
 fn prepare(workspace: &Workspace) -> Result<(tools::Runner, Option<Database>), Failure> {
     output::section("tools");
     let runner = tools::check(workspace.root())?;
+    published::prepare(workspace.root(), workspace.metadata().target_directory.as_std_path())?;
     output::section("build");
     let binary = workspace.build_binary(Selection::Everything)?;
     output::section("database");

@@ -7,6 +7,15 @@ use hooks::AllowedNetwork;
 use crate::classify::{Reach, behind_nat64, is_wholly_guarded, reach};
 use crate::network::Network;
 
+/// Whether an entry is a range of which every address stays closed all the same: loopback, link-local, metadata and multicast addresses open only
+/// by exact address and port, such as `127.0.0.1:9000`.
+pub fn opens_nothing(entry: &AllowedNetwork) -> bool {
+    match *entry {
+        AllowedNetwork::Range { address, prefix } => is_wholly_guarded(&Network::around(address, prefix)),
+        AllowedNetwork::Exact(_) => false,
+    }
+}
+
 /// Judges addresses: the classifier, what the operator has opened, and what this server listens on.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct AddressRules {
@@ -32,15 +41,7 @@ impl AddressRules {
             match *entry {
                 AllowedNetwork::Exact(at) => rules.exact.push(SocketAddr::new(at.ip().to_canonical(), at.port())),
                 AllowedNetwork::Range { address, prefix } => {
-                    let network = Network::around(address, prefix);
-                    if is_wholly_guarded(&network) {
-                        tracing::warn!(
-                            network = %network,
-                            "this entry of hooks.allow_networks opens nothing: loopback, link-local, metadata and multicast addresses open only \
-                             by exact address and port, such as 127.0.0.1:9000"
-                        );
-                    }
-                    rules.networks.push(network);
+                    rules.networks.push(Network::around(address, prefix));
                 }
             }
         }
@@ -151,6 +152,19 @@ mod tests {
             assert_eq!(exact.judge(other), None, "{other}");
         }
         assert_eq!(passes(&wide, "10.0.0.1:443"), Some(Passed::ByAddress));
+    }
+
+    #[test]
+    fn a_range_that_opens_nothing_is_told_from_one_that_opens_something() {
+        let opens_nothing = |text: &str| super::opens_nothing(&AllowedNetwork::parse(text).unwrap());
+        for nothing in
+            ["127.0.0.0/8", "127.0.0.1/32", "::1/128", "::ffff:127.0.0.1/128", "169.254.0.0/16", "fe80::/10", "224.0.0.0/4", "0.0.0.0/8"]
+        {
+            assert!(opens_nothing(nothing), "{nothing}");
+        }
+        for something in ["127.0.0.1:9000", "[::1]:9000", "10.0.0.0/8", "0.0.0.0/0", "::/0", "fd00::/8", "100.64.0.0/10", "64:ff9b::/96"] {
+            assert!(!opens_nothing(something), "{something}");
+        }
     }
 
     #[test]

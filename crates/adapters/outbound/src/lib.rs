@@ -14,6 +14,7 @@ mod resolver;
 mod target;
 mod tls;
 
+pub use allowed::opens_nothing;
 pub use client::{ANSWER_MAX, Outbound};
 pub use resolver::{Resolver, SystemResolver, Unresolvable};
 pub use tls::Trust;

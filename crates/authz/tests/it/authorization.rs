@@ -127,7 +127,7 @@ async fn a_disabled_principal_and_a_revoked_token_may_nothing() {
     let ann = world.member("ann").await;
     let patch = PrincipalPatch { enabled: Some(false), ..PrincipalPatch::default() };
     world.admin.update_principal(&world.owner, &id("ann"), patch).await.unwrap();
-    assert_eq!(world.authorizer.authorize(&ann, Action::MeRead, Target::Tenant).await, Err(MISSING));
+    assert_eq!(world.authorizer.authorize(&ann, Action::MeRead, Target::Tenant).await, Err(Denied::Unauthenticated));
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ mod deliver;
 mod fan_out;
 mod floors;
 mod history;
+mod hook;
 mod idle;
 mod inbox;
 mod load;
@@ -48,6 +49,8 @@ pub(crate) enum RowName {
     WakeLatency,
     /// Claiming when millions of items are over, and beside a long read
     ClaimUnderHistory,
+    /// Rings sent and signed, and publishing beside dead receivers
+    Hook,
     /// 10,000 consumers and 1,000 event streams with nothing to do
     Idle,
     /// From the start of the process to ready
@@ -56,7 +59,7 @@ pub(crate) enum RowName {
 
 impl RowName {
     /// All rows in the order in which they are measured.
-    pub(crate) const ALL: [Self; 12] = [
+    pub(crate) const ALL: [Self; 13] = [
         Self::Floors,
         Self::Publish,
         Self::PublishBatch,
@@ -67,6 +70,7 @@ impl RowName {
         Self::ClaimAck,
         Self::WakeLatency,
         Self::ClaimUnderHistory,
+        Self::Hook,
         Self::Idle,
         Self::Start,
     ];
@@ -98,6 +102,7 @@ pub(crate) fn run(row: RowName, bench: &Bench, ground: Option<&Ground>) -> Resul
         RowName::ClaimAck => claim::run(bench, ground),
         RowName::WakeLatency => wake::run(bench, ground),
         RowName::ClaimUnderHistory => history::run(bench, ground),
+        RowName::Hook => hook::run(bench, ground),
         RowName::Idle => idle::run(bench, ground),
         RowName::Start => start::run(bench, ground),
     }

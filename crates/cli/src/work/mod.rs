@@ -53,8 +53,8 @@ pub struct WorkArguments {
     /// How long a lease lasts without a heartbeat, which comes at a third of it; the server's `inbox.lease_default` when absent.
     #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
     lease: Option<Duration>,
-    /// The longest that a command may take; then it is stopped and its item has failed.
-    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    /// The longest that a command may take; then it is stopped and its item has failed. As long as it likes when absent.
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse_bound)]
     timeout: Option<Duration>,
     /// How long an item rests that its command wants to have later (exit code 75); the server caps it to `inbox.retry_cap`.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = duration::parse)]
@@ -136,7 +136,8 @@ pub(crate) async fn run(arguments: WorkArguments, session: &Session) -> Result<(
     }
     result?;
     if *sender.borrow() == Urgency::Now {
-        return Err(Failure::Failed("stopped at once; what the server was not told comes back when its lease ends".to_owned()));
+        const STOPPED: &str = "stopped at once by a second signal; what could not be given back comes back when its lease ends";
+        return Err(Failure::Failed(STOPPED.to_owned()));
     }
     let result = reports.conclude(arguments.ends());
     if matches!(result, Err(Failure::NothingToDo)) {

@@ -82,6 +82,7 @@ fn values_are_judged_when_they_are_given() {
         "audit --decision maybe",
         "me --token a --token-file b",
         "events ls --after 1 --last 2",
+        "work --timeout 0s -- true",
     ] {
         let arguments = std::iter::once("doorstep").chain(line.split(' '));
         assert!(Line::try_parse_from(arguments).is_err(), "{line}");

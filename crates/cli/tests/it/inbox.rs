@@ -222,15 +222,25 @@ async fn the_status_counts_what_has_come_to_a_stop_and_shows_the_policy() {
         http.expect("GET /v1/inbox/items?limit=100&recipient_id=alpha&state=dead_letter").await.answer(page).await;
         let refused = http.expect("GET /v1/inbox/items?limit=100&recipient_id=alpha&state=quarantined").await;
         refused.problem(403, json!({"code": "forbidden"})).await;
+        let hook = |state: &str| {
+            json!({
+                "id": "0197f0ab-9e45-7f99-8b62-af4c8ebf6f55", "agent": "alpha", "url": "https://agent.example/", "queues": [],
+                "ignore_presence": false, "state": state, "health": {"consecutive_failures": 0}, "created_at": "2026-07-12T16:00:00.000Z"
+            })
+        };
+        let hooks = json!({"items": [hook("active"), hook("disabled"), hook("active")]});
+        http.expect("GET /v1/notify-hooks?").await.answer(hooks).await;
         let ended = running.ended().await;
         let text = ended.out.text();
         assert_eq!(ended.code, 0, "{}", ended.err.text());
         if json {
             assert_eq!(ended.out.values()[0]["dead_letter"], json!({"count": 2, "more": false}));
             assert_eq!(ended.out.values()[0]["backlog"]["available"], 3);
+            assert_eq!(ended.out.values()[0]["hooks"], json!({"active": 2, "pending_verification": 0, "disabled": 1}));
         } else {
             let line = |name: &str| text.lines().find(|line| line.starts_with(name)).map(|line| line.replace(name, "").trim().to_owned());
             assert_eq!(line("dead_letter").as_deref(), Some("2+"), "{text}");
+            assert_eq!(line("hooks").as_deref(), Some("2 active, 1 disabled"), "{text}");
             assert_eq!((line("quarantined"), line("most at once").as_deref()), (None, Some("unlimited")), "{text}");
         }
     }

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::time::Duration;
 
+use domain::{Clock, SystemClock, Timestamp};
 use doorstep_client::{
     Assignment, BackoffOptions, ClientError, InboxWorker, LeaseLoss, Ring, SignalOptions, Verdict, WorkReport, WorkerNews, WorkerOptions,
     WorkerStop,
@@ -230,6 +231,45 @@ async fn leases_are_kept_while_the_work_goes_on_and_the_work_learns_of_their_los
     let (result, told) = running.ended().await;
     result.unwrap();
     assert!(told[1].ends_with("Lost"), "{told:?}");
+}
+
+#[tokio::test]
+async fn clocks_of_two_workers_ten_minutes_apart_change_nothing() {
+    // To one the server's clock is ten minutes behind, to the other ten minutes ahead; what counts is how long the lease lasts from now.
+    let tell = |server_now: Timestamp, mut lease: Value| {
+        lease["visibility_lease_until_utc"] = json!(server_now.plus(Duration::from_millis(600)).to_string());
+        lease["attempt_deadline_utc"] = json!(server_now.plus(Duration::from_hours(12)).to_string());
+        lease
+    };
+    let (now, apart) = (SystemClock::new().now(), Duration::from_mins(10));
+    for server_now in [now.minus(apart), now.plus(apart)] {
+        let mut http = Http::bind().await;
+        let begun = std::time::Instant::now();
+        let running = Running::start(&http, WorkerOptions { once: true, ..quick() }, |assignment| async move {
+            tokio::time::sleep(Duration::from_millis(700)).await;
+            assert_eq!(assignment.lease.loss(), None, "it is held");
+            Verdict::Completed(WorkReport::default())
+        });
+        http.expect("/subscribe").await.answer(subscribed()).await;
+        http.expect("/claim-next").await.answer(claims(&[tell(server_now, claim(1, 600))])).await;
+        for _ in 0..2 {
+            let beat = http.expect("POST /v1/inbox/heartbeat").await;
+            let lease = tell(server_now, json!({"event_id": id(1), "outcome": "ok", "lease_expires_in_ms": 600}));
+            beat.answer(json!({"leases": [lease]})).await;
+        }
+        assert!(begun.elapsed() >= Duration::from_millis(300), "at a third of the lease, and neither at once nor never");
+        let ack = loop {
+            let request = http.request().await;
+            if request.line.ends_with("/acknowledge") {
+                break request;
+            }
+            let lease = tell(server_now, json!({"event_id": id(1), "outcome": "ok", "lease_expires_in_ms": 600}));
+            request.answer(json!({"leases": [lease]})).await;
+        };
+        let answer = acked(&ack);
+        ack.answer(answer).await;
+        running.ended().await.0.unwrap();
+    }
 }
 
 #[tokio::test]

@@ -131,6 +131,7 @@ impl Runner<'_> {
                 CloseCode::Forbidden => forbidden(*reason),
                 code => return Err(End::Close(code)),
             },
+            ConsumerError::Denied(Denied::Unauthenticated) => return Err(End::Close(CloseCode::Unauthenticated)),
             ConsumerError::Denied(Denied::NotFound) => forbidden(DeniedReason::PermissionMissing),
             ConsumerError::Store(StoreError::Overloaded) => refused(ProblemCode::Overloaded, "too much work is waiting", None),
             error => {

@@ -47,6 +47,7 @@ impl Bell {
             head_seq: Seq::new(head).unwrap(),
             sync_epoch: None,
             resync: false,
+            queues: Vec::new(),
             approximate_unacked: 3,
             delivery_id: "0197f0ab-4623-7d52-a87e-27afcf0d9a92".into(),
             sent_at_utc: Timestamp::from_micros(0),

@@ -1,11 +1,12 @@
 //! Nothing of a payload, a URL or a secret where it does not belong.
 
+use hooks::{AuthMode, KeyId, NewCallback};
 use proptest::prelude::*;
 use serde_json::json;
 
 use crate::memory::SECOND;
 use crate::receivers::until;
-use crate::world::World;
+use crate::world::{World, url};
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
@@ -48,4 +49,38 @@ async fn no_debug_output_shows_a_url_or_a_secret() {
     let text = format!("{made:?} {:?} {:?} {:?} {:?}", state.hooks, state.keys, state.deliveries, world.hooks);
     assert!(text.contains("a.example") && !text.contains("QUERY_CANARY") && !text.contains("/ring"), "{text}");
     assert!(!text.contains(made.secret.reveal().as_str()) && !text.contains(&format!("{:?}", made.secret.bytes())));
+}
+
+#[tokio::test(start_paused = true)]
+async fn every_header_is_ours_whatever_users_say() {
+    const FORGED: &str = "x\r\nwebhook-id: msg_forged\r\nwebhook-signature: v1,forged\r\n\r\n{}";
+    let standard = ["content-type", "user-agent", "webhook-id", "webhook-signature", "webhook-timestamp"];
+    let matm = ["content-digest", "matm-delivery-id", "matm-key-id", "matm-nonce", "matm-timestamp"];
+    let signed = ["content-type", "signature", "signature-input", "user-agent"];
+    for (auth_mode, expected) in [
+        (None, standard.to_vec()),
+        (Some(AuthMode::HmacSha256), [&standard[..], &matm[..]].concat()),
+        (Some(AuthMode::HttpMessageSignatures), [&signed[..], &matm[..]].concat()),
+    ] {
+        let world = World::new();
+        let alpha = world.caller("alpha").await;
+        match auth_mode {
+            None => drop(world.hook("alpha", "a.example").await),
+            Some(auth_mode) => {
+                // The one header value that users choose.
+                let key = Some(KeyId::parse("webhook-id").unwrap());
+                let (url, public_key, max_rate_per_minute, ignore_presence) = (url("a.example"), None, None, false);
+                let new = NewCallback { url, auth_mode, key, public_key, max_rate_per_minute, ignore_presence };
+                world.hooks.register_callback(&alpha, new).await.unwrap();
+            }
+        }
+        world.start();
+        world.memory.publish_item("alpha", "inbox", FORGED, r#"{"webhook-id":"msg_forged"}"#).await;
+        until(5 * SECOND, "it is called", || !world.receivers.got().is_empty()).await;
+        let got = world.receivers.got().remove(0);
+        let mut expected = expected;
+        expected.sort_unstable();
+        assert_eq!(got.headers.keys().map(String::as_str).collect::<Vec<_>>(), expected);
+        assert!(got.headers.values().all(|value| !value.contains("forged") && !value.chars().any(char::is_control)), "{:?}", got.headers);
+    }
 }

@@ -1,13 +1,15 @@
 //! From the log to rings.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use domain::{Seq, SyncEpoch};
+use bytes::Bytes;
+use domain::{Audience, Clock, Event, EventId, EventOrigin, EventType, Seq, SyncEpoch};
 use hooks::{HookKind, Reason};
 use inbox::AckState;
 use uuid::Uuid;
 
-use crate::memory::{SECOND, tenant};
+use crate::memory::{SECOND, agent, tenant};
 use crate::receivers::until;
 use crate::world::World;
 
@@ -135,6 +137,29 @@ async fn a_crash_between_commit_and_ring_rings_after_the_restart_with_the_same_i
     world.start();
     until(2 * SECOND, "it rang", || !world.receivers.got().is_empty()).await;
     assert_eq!(world.receivers.got()[0].id(), id.as_str());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bell_before_the_commit_rings_nothing_and_the_commit_rings_once() {
+    let world = World::new();
+    let made = world.hook("alpha", "a.example").await;
+    world.start();
+    world.pass(SECOND).await;
+    // Told again and again of an event whose transaction takes its time.
+    let (seq, id, at) = (Seq::new(1).unwrap(), EventId::new(Uuid::from_u128(1)), world.memory.clock.now());
+    let (event_type, audience) = (EventType::parse("task.created").unwrap(), Audience::new(&[agent("alpha")]));
+    let early = Event::new(seq, id, event_type, None, audience, EventOrigin::Work, at, Bytes::from_static(b"\"payload\":{}}"));
+    let early = [Arc::new(early)];
+    for _ in 0..50 {
+        world.hooks.bell().observe(&tenant(), &early);
+        world.pass(Duration::from_millis(100)).await;
+    }
+    assert!(world.receivers.got().is_empty() && world.rings(made.hook.id).is_empty(), "nothing is committed");
+    let event = world.memory.publish("alpha", "inbox").await;
+    until(2 * SECOND, "the commit rings", || !world.receivers.got().is_empty()).await;
+    world.pass(5 * SECOND).await;
+    let got = world.receivers.got();
+    assert_eq!((got.len(), got[0].json()["todo_id"].as_str()), (1, Some(event.to_string().as_str())));
 }
 
 #[tokio::test(start_paused = true)]

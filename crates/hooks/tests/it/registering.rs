@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use authz::{Denied, DeniedReason};
 use futures_util::future::join_all;
-use hooks::{AttemptClass, DisabledCause, HookError, HookKind, HookPatch, HookState, NewHook, NoVault, Profile, UrlRefusal, VaultError};
+use hooks::{
+    AttemptClass, AuthMode, DisabledCause, HookError, HookKind, HookPatch, HookState, NewCallback, NewHook, NoVault, Profile, UrlRefusal,
+    VaultError,
+};
 
 use crate::memory::{SECOND, agent, queue};
 use crate::receivers::{Does, until};
@@ -74,6 +77,42 @@ async fn a_refused_url_leaves_nothing_behind() {
     assert_eq!(world.hooks.update(&alpha, made.hook.id, patch).await.unwrap_err(), refused);
     assert_eq!(world.stored(made.hook.id).url, url("example.com"));
     assert_eq!(world.hooks.metrics().urls_refused.get(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn no_way_leads_to_a_receiver_that_may_not_be_called() {
+    let world = World::new();
+    let alpha = world.caller("alpha").await;
+    let forbid = |host: &str| world.receivers.refused.lock().unwrap().insert(host.to_owned());
+    let refused = HookError::UrlRefused(UrlRefusal::Network);
+    let callback = |host: &str| NewCallback {
+        url: url(host),
+        auth_mode: AuthMode::HmacSha256,
+        key: None,
+        public_key: None,
+        max_rate_per_minute: None,
+        ignore_presence: false,
+    };
+    forbid("internal.example");
+    assert_eq!(world.hooks.create(&alpha, new_hook("internal.example")).await.unwrap_err(), refused, "a hook is made");
+    assert_eq!(world.hooks.register_callback(&alpha, callback("internal.example")).await.unwrap_err(), refused, "a callback is made");
+    // Good when they were made, and not any more: their names lead elsewhere by now.
+    let made = world.hook("alpha", "moved.example").await;
+    let registered = world.hooks.register_callback(&alpha, callback("moved.example")).await.unwrap();
+    forbid("moved.example");
+    let patch = HookPatch { url: Some(url("internal.example")), ..HookPatch::default() };
+    assert_eq!(world.hooks.update(&alpha, made.hook.id, patch).await.unwrap_err(), refused, "a hook is moved");
+    assert_eq!(world.hooks.enable(&alpha, HookKind::Notify, made.hook.id).await.unwrap_err(), refused, "a hook is enabled");
+    assert_eq!(world.hooks.test(&alpha, HookKind::Notify, made.hook.id).await.unwrap().class, AttemptClass::Refused, "a hook is tried");
+    assert_eq!(world.hooks.verify_callback(&alpha, registered.hook.id, None).await.unwrap_err(), refused, "a challenge is asked for");
+    world.start();
+    world.memory.publish("alpha", "inbox").await;
+    let counted = || world.stored(made.hook.id).health.exhausted_in_row == 1;
+    until(5 * SECOND, "the ring is refused, and counts", counted).await;
+    world.pass(SECOND * 30).await;
+    assert!(world.receivers.got().is_empty(), "nothing was dialled");
+    let log = world.hooks.deliveries(&alpha, HookKind::Callback, registered.hook.id).await.unwrap();
+    assert!(!log.is_empty() && log.iter().all(|attempt| attempt.class == AttemptClass::Refused), "{log:?}");
 }
 
 #[tokio::test(start_paused = true)]

@@ -58,6 +58,28 @@ async fn three_attempts_are_all_there_are_and_the_item_stays_claimable() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn what_cannot_be_resolved_trusted_or_reached_is_classed_tried_again_and_counts() {
+    for (error, class) in [
+        (OutboundError::Dns, AttemptClass::Dns),
+        (OutboundError::Tls, AttemptClass::Tls),
+        (OutboundError::Connect, AttemptClass::Connect),
+        (OutboundError::Protocol, AttemptClass::Protocol),
+        (OutboundError::Timeout, AttemptClass::Timeout),
+    ] {
+        let world = World::new();
+        let made = world.hook("alpha", "a.example").await;
+        world.receivers.does("a.example", [Does::Fail(error)]);
+        world.start();
+        world.memory.publish("alpha", "inbox").await;
+        until(Duration::from_mins(1), "it is exhausted", || world.stored(made.hook.id).health.exhausted_in_row == 1).await;
+        let alpha = world.caller("alpha").await;
+        let log = world.hooks.deliveries(&alpha, HookKind::Notify, made.hook.id).await.unwrap();
+        assert!(log.len() == 3 && log.iter().all(|attempt| attempt.class == class && attempt.status.is_none()), "{error}: {log:?}");
+        assert_eq!(world.hooks.metrics().attempts().find(|(each, _)| *each == class), Some((class, 3)));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn redirects_and_client_errors_are_final() {
     for status in [301, 302, 303, 307, 308, 400, 401, 404] {
         let world = World::new();

@@ -8,7 +8,7 @@ use std::time::Duration;
 use domain::{EventId, Priority, QueueName};
 use futures_util::future::join_all;
 use inbox::{
-    AckResult, AckState, Acknowledge, Claim, ClaimKey, ClaimNext, Concurrency, InboxError, ItemOutcome, Policy, Report, Subscribe,
+    AckResult, AckState, Acknowledge, Backlog, Claim, ClaimKey, ClaimNext, Concurrency, InboxError, ItemOutcome, Policy, Report, Subscribe,
 };
 use tokio::time::advance;
 
@@ -218,7 +218,10 @@ async fn a_paused_inbox_gives_nothing_and_loses_nothing() {
     let world = World::new().await;
     let event = world.publish().await;
     world.inbox.pause(&world.alex, &agent("alpha"), None).await.unwrap();
-    assert!(world.take(5).await.is_empty());
+    let answer = world.inbox.claim_next(&world.alpha, next(5)).await.unwrap();
+    assert!(answer.claims.is_empty());
+    assert_eq!(answer.backlog, Backlog::default(), "what is held back is not told as claimable");
+    assert_eq!(world.inbox.state(&world.alex, Some(&agent("alpha"))).await.unwrap().backlog.available, 1, "the inbox as a whole tells it");
     assert_eq!(words(&world.claim(&[event]).await), ["not_available"]);
     world.inbox.resume(&world.alex, &agent("alpha"), None).await.unwrap();
     assert_eq!(world.take(5).await.len(), 1);

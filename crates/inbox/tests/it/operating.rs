@@ -46,11 +46,15 @@ async fn a_redriven_item_has_new_attempts_and_keeps_its_history() {
     assert_eq!((item.state, item.counted_attempts, item.dead_letter), (AckState::Available, 0, DeadLetterState::Redriven));
     assert_eq!((item.history.len(), item.delivery_attempts), (1, 1));
     assert_eq!(world.announced(head), [("inbox.requeued".to_owned(), Some("redriven".to_owned()))]);
+    world.inbox.quarantine(&world.alex, &agent("alpha"), event).await.unwrap();
+    assert_eq!(world.item(event).dead_letter, DeadLetterState::Quarantined);
+    world.inbox.unquarantine(&world.alex, &agent("alpha"), event).await.unwrap();
+    assert_eq!(world.item(event).dead_letter, DeadLetterState::Redriven, "that it was put aside meanwhile hides nothing");
     let claimed = world.take_one().await;
     assert_eq!(word(&world.ack(&claimed, AckResult::Completed).await), "ok");
     assert_eq!(world.item(event).history.len(), 2);
     let audit = audited(&world);
-    assert_eq!((audit.len(), audit[0].0.as_deref(), audit[0].1.as_str()), (1, Some("alex"), "inbox.manage"));
+    assert_eq!((audit.len(), audit[0].0.as_deref(), audit[0].1.as_str()), (3, Some("alex"), "inbox.manage"));
     assert_eq!((&audit[0].2["items"][0]["ack_state"], &audit[0].3["items"][0]["ack_state"]), (&"dead_letter".into(), &"available".into()));
 }
 

@@ -1,14 +1,17 @@
 //! Signals: level-triggered, silent when asked to be, and repeated while something waits.
 
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use domain::{Clock, QueueName, Seq};
+use bytes::Bytes;
+use domain::{Audience, Clock, Event, EventId, EventOrigin, EventType, QueueName, Seq};
 use inbox::{AckResult, InboxError, PresenceChange, Signal, SignalStream, Subscribe};
 use tokio::time::{Instant, advance, timeout};
+use uuid::Uuid;
 
 use crate::memory::{New, epoch, tenant};
-use crate::world::{SECOND, World, agent, next, seq, session};
+use crate::world::{SECOND, World, agent, next, seq, session, waiting};
 
 const MINUTE: Duration = Duration::from_mins(1);
 
@@ -103,14 +106,20 @@ async fn an_absent_agent_is_not_rung_and_is_told_to_look_when_it_returns() {
     world.publish().await;
     silent_for(&mut stream, Duration::from_hours(12)).await;
     assert_eq!(world.take(1).await.len(), 1, "the inbox itself does not care");
-    world.publish().await;
+    for queue in ["mail", "inbox", "mail", "held"] {
+        world.memory.publish("alpha", New { queue, ..New::default() }).await;
+    }
+    world.inbox.pause(&world.alex, &alpha, Some(QueueName::parse("held").unwrap())).await.unwrap();
     silent_for(&mut stream, Duration::from_hours(12)).await;
     world.inbox.set_presence(&world.alpha, &alpha, PresenceChange::In).await.unwrap();
     let signal = at_once(&mut stream).await;
     assert!(signal.resync);
     assert_eq!(signal.head, world.log_head());
+    let digest: Vec<_> = signal.queues.iter().map(|digest| (digest.queue.as_str(), digest.available)).collect();
+    assert_eq!(digest, [("mail", 2), ("inbox", 1)], "counts for each queue that has something to claim");
     world.publish().await;
-    assert!(!at_once(&mut stream).await.resync, "once");
+    let signal = at_once(&mut stream).await;
+    assert!(!signal.resync && signal.queues.is_empty(), "once");
 }
 
 #[tokio::test(start_paused = true)]
@@ -201,7 +210,11 @@ async fn too_many_streams_are_refused_and_a_closed_one_makes_room() {
     let world = World::with(|settings| settings.max_waiters_per_agent = 1).await;
     let stream = open(&world, None).await;
     assert_eq!(world.inbox.metrics().streams.get(), 1);
-    assert!(matches!(world.inbox.signals(&world.alpha, None, None).await, Err(InboxError::LimitReached(_))));
+    let refused = world.inbox.signals(&world.alpha, None, None).await.map(drop);
+    assert_eq!(refused, Err(InboxError::LimitReached("inbox.max_waiters_per_agent")));
+    let crowded = World::with(|settings| settings.max_waiters = 0).await;
+    let refused = crowded.inbox.signals(&crowded.alpha, None, None).await.map(drop);
+    assert_eq!(refused, Err(InboxError::LimitReached("inbox.max_waiters")));
     drop(stream);
     assert_eq!(world.inbox.metrics().streams.get(), 0);
     open(&world, None).await;
@@ -292,4 +305,31 @@ async fn subscribing_answers_the_first_known_transport_of_the_agents_wishes() {
     let device = Some("x".repeat(129));
     let refused = world.inbox.subscribe(&world.alpha, Subscribe { device, ..Subscribe::default() }).await.unwrap_err();
     assert!(matches!(refused, InboxError::Invalid { pointer, .. } if pointer == "/device_id"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_bell_before_the_commit_signals_nothing_and_wakes_no_claim_for_nothing() {
+    let world = World::new().await;
+    let mut stream = open(&world, None).await;
+    silent_for(&mut stream, SECOND).await;
+    // Told again and again of an event whose transaction takes its time.
+    let (id, at) = (EventId::new(Uuid::from_u128(1)), world.memory.clock.now());
+    let (event_type, audience) = (EventType::parse("task.created").unwrap(), Audience::new(&[agent("alpha")]));
+    let early = [Arc::new(Event::new(seq(1), id, event_type, None, audience, EventOrigin::Work, at, Bytes::from_static(b"}")))];
+    let claim = async {
+        let start = Instant::now();
+        let answer = world.inbox.claim_next(&world.alpha, waiting(10)).await.unwrap();
+        (answer.claims.len(), start.elapsed())
+    };
+    let ringing = async {
+        for _ in 0..50 {
+            world.inbox.bells().observe(&tenant(), &early);
+            silent_for(&mut stream, Duration::from_millis(100)).await;
+        }
+        world.publish().await;
+        at_once(&mut stream).await.head
+    };
+    let ((claims, waited), head) = tokio::join!(claim, ringing);
+    assert_eq!((claims, head), (1, seq(1)));
+    assert!(waited >= SECOND * 5 && waited < SECOND * 6, "the claim ends with the commit: {waited:?}");
 }

@@ -3,8 +3,9 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use authz::Denied;
 use domain::Seq;
-use inbox::{AckResult, ClaimNext, Policy, Poll};
+use inbox::{AckResult, ClaimNext, InboxError, Policy, Poll};
 use tokio::time::{Instant, advance, sleep, timeout};
 
 use crate::memory::New;
@@ -198,14 +199,25 @@ async fn news_for_another_wake_nobody() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_that_ends_during_a_wait_gets_nothing() {
+async fn a_token_that_ends_during_a_wait_ends_it_as_a_bad_credential() {
+    let ended = InboxError::Denied(Denied::Unauthenticated);
     let world = World::new().await;
     let gamma = world.caller("gamma").await;
     advance(SECOND * 50).await;
-    let (answer, _) = during(world.inbox.claim_next(&gamma, waiting(30)), async {
-        sleep(SECOND * 15).await;
-        world.memory.publish("gamma", New::default()).await;
-    })
-    .await;
-    assert!(matches!(answer, Err(inbox::InboxError::Denied(_))));
+    let start = Instant::now();
+    let claim = async {
+        let refused = world.inbox.claim_next(&gamma, waiting(30)).await.unwrap_err();
+        (refused, start.elapsed())
+    };
+    let poll = async {
+        let refused = world.inbox.poll(&gamma, Poll { wait: SECOND * 30, ..poll(Seq::ZERO) }).await.unwrap_err();
+        (refused, start.elapsed())
+    };
+    let (claim, poll) = tokio::join!(claim, poll);
+    for (refused, waited) in [claim, poll] {
+        assert_eq!(refused, ended);
+        assert!(waited >= SECOND * 10 && waited < SECOND * 11, "the wait ends with the token: {waited:?}");
+    }
+    world.memory.publish("gamma", New::default()).await;
+    assert_eq!(world.inbox.claim_next(&gamma, next(1)).await.unwrap_err(), ended);
 }

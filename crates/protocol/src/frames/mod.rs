@@ -7,8 +7,8 @@ mod server;
 pub use client::{Ack, ClientFrame, ClientOp, FrameFault, Heartbeat, Identify, Resume};
 pub use messages::{FrameMessage, FrameMessages, frame_messages};
 pub use server::{
-    CatchupComplete, Cursor, Dispatch, GatewayError, HeartbeatAck, Hello, InboxUpdated, Ready, ReadyPrincipal, Resumed, ResyncRequired,
-    ServerFrame, ServerOp,
+    CatchupComplete, Cursor, Dispatch, GatewayError, HeartbeatAck, Hello, InboxUpdated, QueueDigest, Ready, ReadyPrincipal, Resumed,
+    ResyncRequired, ServerFrame, ServerOp,
 };
 
 /// The version of the gateway protocol that is spoken.

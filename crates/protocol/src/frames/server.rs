@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use domain::{ActorKind, ConsumerName, PrincipalId, Seq, SessionId, SyncEpoch, TenantId, Timestamp};
+use domain::{ActorKind, ConsumerName, PrincipalId, QueueName, Seq, SessionId, SyncEpoch, TenantId, Timestamp};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -176,11 +176,25 @@ pub struct InboxUpdated {
     /// Present and `true` when an absence or a pause is over: poll from 0.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub resync: bool,
+    /// With `resync`: how much waits in each queue that has something. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queues: Vec<QueueDigest>,
     /// This signal's identity.
     pub delivery_id: String,
     /// When it was sent.
     #[schemars(with = "schema::Timestamp")]
     pub sent_at_utc: Timestamp,
+}
+
+/// How much waits in a queue: counts only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(rename = "GatewayQueueDigest")]
+pub struct QueueDigest {
+    /// The queue.
+    #[schemars(with = "crate::QueueName")]
+    pub queue: QueueName,
+    /// Items that can be claimed, counted up to `inbox.backlog_count_max`.
+    pub available: u64,
 }
 
 /// Answers `heartbeat`.

@@ -199,7 +199,8 @@ pub struct ClaimResponse {
     pub claims: Vec<ItemClaim>,
 }
 
-/// How much waits, counted up to `inbox.backlog_count_max`.
+/// How much waits, each number counted up to `inbox.backlog_count_max`. Of a claim it is what the claim could have had: the queues that it asked for,
+/// without paused ones. Of an inbox as a whole it is everything, also what a pause holds back.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[schema(example = json!({"available": 3, "claimed": 1, "resting": 1, "next_due_at_utc": "2026-07-12T16:23:00.000Z"}))]
 pub struct ClaimBacklog {
@@ -210,7 +211,8 @@ pub struct ClaimBacklog {
     /// Items that rest and are not due yet.
     #[serde(default)]
     pub resting: u64,
-    /// When the next of those is due. Absent when none rests.
+    /// When something may come back by itself: the first rest that is over, or the first lease to end unless its worker extends it. Absent when
+    /// nobody holds anything and nothing rests.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(value_type = schema::Timestamp)]
     pub next_due_at_utc: Option<Timestamp>,

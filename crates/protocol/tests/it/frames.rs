@@ -1,10 +1,10 @@
 //! Frames of the gateway, both ways.
 
-use domain::{Audience, ConsumerName, DeliveryFields, Event, EventOrigin, EventType, TenantId};
+use domain::{Audience, ConsumerName, DeliveryFields, Event, EventOrigin, EventType, QueueName, TenantId};
 use protocol::{
     Ack, CatchupComplete, ClientFrame, ClientOp, CloseCode, Cursor, Dispatch, EventEnvelope, FrameFault, GatewayError, Heartbeat,
-    HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, ProblemCode, Ready, ReadyPrincipal, Reason, Resume, Resumed, ResyncReason,
-    ResyncRequired, Secret, ServerFrame, ServerOp, Vocabulary,
+    HeartbeatAck, Hello, Identify, InboxUpdated, PROTOCOL, ProblemCode, QueueDigest, Ready, ReadyPrincipal, Reason, Resume, Resumed,
+    ResyncReason, ResyncRequired, Secret, ServerFrame, ServerOp, Vocabulary,
 };
 use serde_json::value::RawValue;
 
@@ -53,10 +53,16 @@ fn server_frames() -> Vec<(&'static str, ServerFrame)> {
         sync_epoch: None,
         approximate_unacked: 3,
         resync: false,
+        queues: Vec::new(),
         delivery_id: "0197f0ab-9e45-7a99-9b62-af4c8ebf6055".to_owned(),
         sent_at_utc: at("2026-07-12T16:22:03.123Z"),
     };
-    let returned = InboxUpdated { sync_epoch: Some(epoch()), resync: true, ..signal.clone() };
+    let returned = InboxUpdated {
+        sync_epoch: Some(epoch()),
+        resync: true,
+        queues: vec![QueueDigest { queue: QueueName::parse("inbox").unwrap(), available: 2 }],
+        ..signal.clone()
+    };
     let refused = GatewayError {
         refused_op: "ack".to_owned(),
         code: ProblemCode::ValidationFailed.into(),

@@ -98,6 +98,9 @@ impl Config {
         if lease.lease_min > lease.lease_default || lease.lease_default > lease.lease_max {
             faults.push("inbox.lease_default: must lie between inbox.lease_min and inbox.lease_max".to_owned());
         }
+        if self.hooks.user_agent.is_empty() || !self.hooks.user_agent.bytes().all(|byte| byte == b' ' || byte.is_ascii_graphic()) {
+            faults.push("hooks.user_agent: must be printable ASCII".to_owned());
+        }
         if let Err(error) = EnvFilter::try_new(&self.log.filter) {
             faults.push(format!("log.filter: {error}"));
         }

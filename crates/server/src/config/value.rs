@@ -168,10 +168,11 @@ impl<T: Value> Value for List<T> {
 }
 
 impl Value for hooks::AllowedNetwork {
-    const EXPECTED: &'static str = "networks such as 192.168.0.0/16, or addresses with a port such as 127.0.0.1:8080";
+    const EXPECTED: &'static str = "networks such as 192.168.0.0/16, or addresses with a port such as 127.0.0.1:8080; loopback, link-local, metadata and \
+                                    multicast addresses only with their port";
 
     fn read(text: &str) -> Option<Self> {
-        Self::parse(text.trim()).ok()
+        Self::parse(text.trim()).ok().filter(|entry| !outbound::opens_nothing(entry))
     }
 
     fn show(&self) -> String {
@@ -335,6 +336,9 @@ mod tests {
         let table: toml::Table = "networks = [\"192.168.0.0/16\", \"[::1]:8080\"]".parse().unwrap();
         let networks = List::<hooks::AllowedNetwork>::from_raw(&Raw::Toml(table["networks"].clone())).unwrap();
         assert_eq!(networks.show(), "192.168.0.0/16,[::1]:8080");
+        for nothing in ["127.0.0.0/8", "::1/128", "192.168.0.0/16,169.254.0.0/16", "127.0.0.1:0"] {
+            assert_eq!(List::<hooks::AllowedNetwork>::read(nothing), None, "{nothing} opens nothing");
+        }
     }
 
     #[test]

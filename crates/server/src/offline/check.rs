@@ -40,7 +40,8 @@ pub(crate) fn check(arguments: &CheckArguments) -> ExitCode {
 fn tell(report: &CheckReport) -> ExitCode {
     let mut out = std::io::stdout().lock();
     // The exit code tells, should nobody listen.
-    let _ = writeln!(out, "{}, {} read", counted(report.tenants, "tenant"), counted(report.events, "event"));
+    let (tenants, events) = (counted(report.tenants, "tenant"), counted(report.events, "event"));
+    let _ = writeln!(out, "{tenants}, {events}, {}, {} read", counted(report.items, "inbox item"), counted(report.hooks, "hook"));
     for damage in &report.damaged {
         let tenant = damage.tenant.as_ref().map_or_else(|| "no tenant".to_owned(), |tenant| format!("tenant {tenant}"));
         let _ = writeln!(out, "damaged: {tenant}, event {}: {}", damage.seq, damage.reason);

@@ -8,7 +8,7 @@ use domain::{BoxFuture, Event, PrincipalId, StoreError, TenantId};
 use gateway::{Hints, InboxHints};
 use hooks::Hooks;
 use inbox::{Inbox, InboxError, Signal, SignalStream, Tails};
-use protocol::InboxUpdated;
+use protocol::{InboxUpdated, QueueDigest};
 use sync::{Logs, Observer};
 
 /// Sees every event before readers do: first the rights, then the bells, so that whoever is rung is judged by the rights of that moment.
@@ -110,7 +110,9 @@ async fn open(inbox: &Arc<Inbox>, caller: &Caller) -> Option<Box<SignalStream>> 
     loop {
         let error = match inbox.signals(caller, None, None).await {
             Ok(stream) => return Some(Box::new(stream)),
-            Err(InboxError::ShuttingDown | InboxError::Denied(Denied::NotFound | Denied::Forbidden(_))) => return None,
+            Err(InboxError::ShuttingDown | InboxError::Denied(Denied::NotFound | Denied::Forbidden(_) | Denied::Unauthenticated)) => {
+                return None;
+            }
             Err(error) => error,
         };
         if is_first {
@@ -130,6 +132,7 @@ fn frame(signal: Signal) -> InboxUpdated {
         sync_epoch: Some(signal.epoch),
         approximate_unacked: signal.unacked,
         resync: signal.resync,
+        queues: signal.queues.into_iter().map(|waiting| QueueDigest { queue: waiting.queue, available: waiting.available }).collect(),
         delivery_id: signal.delivery.to_string(),
         sent_at_utc: signal.sent_at,
     }

@@ -23,6 +23,8 @@ macro_rules! store_counts {
         $samples.gauge(Metric::StoreQueueDepth, &[], now.queued as f64);
         $samples.gauge(Metric::StoreQueueBytes, &[], now.queued_bytes as f64);
         $samples.counter(Metric::StoreQueueRefused, &[], now.overloaded);
+        $samples.counter(Metric::StoreUnreadableRows, &[("kind", "item")], now.unreadable_items);
+        $samples.counter(Metric::StoreUnreadableRows, &[("kind", "hook")], now.unreadable_hook_rows);
         $samples.histogram(Metric::StoreCommitSeconds, &[], histogram((now.commit_micros, now.latency)));
         for (unit, count) in &now.retries {
             $samples.counter(Metric::StoreRetries, &[("unit", unit)], *count);

@@ -133,8 +133,13 @@ async fn a_url_that_reaches_inside_is_refused_and_nothing_is_kept() {
     for url in urls {
         let problem = world.cast.alpha.post("/v1/notify-hooks", &json!({"url": url})).await.expect_problem(400, "url_refused");
         assert_eq!(problem["pointer"], "/url", "{problem}");
+        let callback = json!({"callback_url": url, "auth_mode": "hmac-sha256"});
+        let problem = world.cast.alpha.post("/v1/callback-registrations", &callback).await.expect_problem(400, "url_refused");
+        assert_eq!(problem["pointer"], "/callback_url", "{problem}");
     }
-    assert_eq!(world.cast.alpha.get("/v1/notify-hooks").await.expect(200)["items"], json!([]));
+    for kind in ["notify-hooks", "callback-registrations"] {
+        assert_eq!(world.cast.alpha.get(&format!("/v1/{kind}")).await.expect(200)["items"], json!([]));
+    }
 }
 
 #[tokio::test]
@@ -351,6 +356,128 @@ async fn the_whole_chain_runs_on_one_machine_from_the_publish_to_the_command() {
         given.iter().all(|id| text.contains(id)).then_some(())
     })
     .await;
-    listening.kill().unwrap();
-    listening.wait().unwrap();
+    // Asked to stop, it lets the command of the last ring finish: nothing outlives it.
+    let asked = std::process::Command::new("kill").args(["-TERM", &listening.id().to_string()]).status().unwrap();
+    assert!(asked.success());
+    let ended = eventually("the receiver stops", async || listening.try_wait().unwrap()).await;
+    assert!(ended.success(), "{ended}");
+}
+
+/// A callback of `alpha` whose receiver has answered the challenge.
+async fn callback(world: &World, receiver: &mut PlayedServer, rate: u32) -> Value {
+    let url = format!("http://{}/callback?token=CANARYURL", receiver.address);
+    let body = json!({"callback_url": url, "auth_mode": "hmac-sha256", "max_rate_per_minute": rate});
+    let registered = world.cast.alpha.post("/v1/callback-registrations", &body).await.expect(201);
+    let secret = WebhookSecret::parse(registered["secret"].as_str().unwrap()).unwrap();
+    let challenge = receiver.request().await;
+    let answer = WebhookChallenge::read(challenge.raw.as_bytes()).unwrap().answer(&WebhookProver::from(&secret));
+    challenge.respond(200, "application/json", &[], &answer).await;
+    let path = format!("/v1/callback-registrations/{}", registered["registration_id"].as_str().unwrap());
+    eventually("it is active", async || (world.cast.alpha.get(&path).await.expect(200)["status"] == "active").then_some(())).await;
+    registered
+}
+
+#[tokio::test]
+async fn a_callback_whose_rate_is_used_up_leaves_everything_to_polling() {
+    let mut receiver = PlayedServer::bind().await;
+    let world = world(&receiver, &[]).await;
+    callback(&world, &mut receiver, 1).await;
+    let mut given = Vec::new();
+    for _ in 0..5 {
+        given.push(give(&world, "alpha", "inbox").await);
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(receiver.is_quiet(), "the challenge was this minute's request");
+    let page = world.cast.alpha.post("/v1/inbox/poll-after-cursor", &json!({"after_seq": 0})).await.expect(200);
+    let polled: Vec<_> = page["events"].as_array().unwrap().iter().map(|item| item["event_id"].as_str().unwrap().to_owned()).collect();
+    assert_eq!(polled, given, "a poll has them all, at once and in order");
+    let claims = world.cast.alpha.post("/v1/inbox/claim-next", &json!({"limit": 10})).await.expect(200);
+    assert_eq!(claims["claims"].as_array().unwrap().len(), 5);
+    let metrics = world.cast.owner.get("/metrics").await;
+    let metrics = String::from_utf8_lossy(&metrics.body).into_owned();
+    assert!(metrics.contains("doorstep_hook_outstanding_rings"), "{metrics}");
+}
+
+/// The value of a line of the metrics, which is there.
+async fn metric(world: &World, line: &str) -> f64 {
+    let text = String::from_utf8(world.cast.owner.get("/metrics").await.body.to_vec()).unwrap();
+    let value = text.lines().find_map(|each| each.strip_prefix(line)?.strip_prefix(' '));
+    assert!(value.is_some(), "no {line} in:\n{text}");
+    value.unwrap().parse().unwrap()
+}
+
+#[tokio::test]
+async fn what_hooks_do_is_counted() {
+    let mut receiver = PlayedServer::bind().await;
+    let more = [("hooks.outstanding_max", "2"), ("hooks.retry", "500ms,30s"), ("inbox.totals_interval", "200ms")];
+    let world = world(&receiver, &more).await;
+    let alpha = &world.cast.alpha;
+    let registered = callback(&world, &mut receiver, 60).await;
+    let path = format!("/v1/callback-registrations/{}", registered["registration_id"].as_str().unwrap());
+    alpha.delete(&path).await.expect(204);
+    register(alpha, &receiver, json!({})).await;
+    give(&world, "alpha", "inbox").await;
+    ok(receiver.request().await).await;
+    // It fails now, waits for its next attempt, and what comes meanwhile is more than is kept for it.
+    give(&world, "alpha", "inbox").await;
+    receiver.request().await.respond(503, "text/plain", &[], "").await;
+    for _ in 0..4 {
+        give(&world, "alpha", "inbox").await;
+    }
+    // A callback whose receiver does not know its secret.
+    let body = json!({"callback_url": format!("http://{}/callback", receiver.address), "auth_mode": "hmac-sha256"});
+    let stranger = alpha.post("/v1/callback-registrations", &body).await.expect(201);
+    let verify = format!("/v1/callback-registrations/{}/verify", stranger["registration_id"].as_str().unwrap());
+    alpha.post(&verify, &json!({"response": "AAAA"})).await.expect_problem(409, "state_conflict");
+    alpha.post("/v1/notify-hooks", &json!({"url": "https://10.0.0.1/"})).await.expect_problem(400, "url_refused");
+    let counted = async |line: &str, at_least: f64| {
+        eventually(line, async || (metric(&world, line).await >= at_least).then_some(())).await;
+    };
+    counted(r#"doorstep_hook_attempts_total{class="delivered"}"#, 2.0).await;
+    counted(r#"doorstep_hook_attempts_total{class="server_error"}"#, 1.0).await;
+    counted("doorstep_hook_ring_seconds_count", 1.0).await;
+    counted("doorstep_hook_rings_total", 2.0).await;
+    counted("doorstep_hook_outstanding_rings", 1.0).await;
+    counted(r#"doorstep_hook_rings_dropped_total{cause="collapsed"}"#, 1.0).await;
+    counted(r#"doorstep_hook_verifications_total{outcome="verified"}"#, 1.0).await;
+    counted(r#"doorstep_hook_verifications_total{outcome="failed"}"#, 1.0).await;
+    counted("doorstep_hook_urls_refused_total", 1.0).await;
+    assert!(metric(&world, "doorstep_hook_replays_rejected_total").await.abs() < 0.5);
+}
+
+#[tokio::test]
+async fn nothing_is_logged_at_any_level_that_shows_a_url_or_a_secret() {
+    let mut receiver = PlayedServer::bind().await;
+    let world = world(&receiver, &[("log.filter", "trace"), ("hooks.disable_after", "1")]).await;
+    let alpha = &world.cast.alpha;
+    let created = register(alpha, &receiver, json!({})).await;
+    let path = format!("/v1/notify-hooks/{}", created["id"].as_str().unwrap());
+    // A ring that is delivered, one that fails and disables, refusals, a rotation, a test, a callback with its challenge.
+    give(&world, "alpha", "inbox").await;
+    ok(receiver.request().await).await;
+    give(&world, "alpha", "inbox").await;
+    receiver.request().await.respond(404, "text/plain", &[], "CANARYANSWER").await;
+    eventually("the hook is disabled", async || (hook(alpha, &created["id"]).await["state"] == "disabled").then_some(())).await;
+    for url in ["https://10.0.0.1/CANARYURL", "https://sam:CANARYURL@example.com/", "https://nowhere.invalid/CANARYURL?CANARYURL"] {
+        alpha.post("/v1/notify-hooks", &json!({"url": url})).await.expect_problem(400, "url_refused");
+    }
+    let rotated = alpha.post(&format!("{path}/rotate"), &json!({})).await.expect(200);
+    ok(receiver.request().await).await;
+    let testing = {
+        let (alpha, path) = (alpha.clone(), format!("{path}/test"));
+        // The ring before it may still be written down: a hook is called by one attempt at a time.
+        let tried = async move || Some(alpha.post(&path, &json!({})).await).filter(|answer| answer.status != 429);
+        tokio::spawn(async move { eventually("it is tried", tried).await })
+    };
+    ok(receiver.request().await).await;
+    testing.await.unwrap().expect(200);
+    let registered = callback(&world, &mut receiver, 60).await;
+    let log = world.server.log();
+    assert!(log.contains("hook rung") && log.contains("a hook is disabled") && log.contains("127.0.0.1"), "it logs: {}", log.len());
+    let key = std::fs::read_to_string(world.directory.path().join("data/master-key")).unwrap();
+    let secrets = [&created["secret"], &rotated["secret"], &registered["secret"]].map(|secret| secret.as_str().unwrap().to_owned());
+    for canary in ["CANARYURL", "CANARYANSWER", "CANARYPAYLOAD", key.trim()].into_iter().chain(secrets.iter().map(String::as_str)) {
+        let shown = log.lines().find(|line| line.contains(canary) || line.contains(canary.trim_start_matches("whsec_")));
+        assert_eq!(shown, None);
+    }
 }

@@ -14,5 +14,6 @@ mod migrate;
 mod operation;
 mod people;
 mod polls;
+mod published;
 mod rights;
 mod support;

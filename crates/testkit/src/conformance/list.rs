@@ -160,6 +160,7 @@ listed! { $
     inbox_gone in inbox::gone {
         an_agent_that_is_made_again_starts_with_an_empty_inbox,
         an_inbox_that_work_opened_after_its_agent_went_is_not_the_next_agents,
+        what_was_published_while_its_agent_went_is_discarded_though_nobody_of_its_name_comes,
         a_deletion_that_is_rolled_back_closes_nothing,
         items_of_agents_that_are_gone_are_discarded_in_bounded_steps,
         ended_items_go_when_their_making_and_their_end_are_long_past,
@@ -198,6 +199,7 @@ listed! { $
     }
     inbox_select in inbox::select {
         items_are_claimed_by_key_then_event_over_all_queues_or_some,
+        however_many_queues_there_are_the_first_of_all_come_in_their_order,
         what_is_claimed_rests_or_is_over_is_not_available,
         ten_thousand_long_leases_do_not_hide_one_that_lapsed,
         due_items_of_every_kind_come_in_the_order_of_their_time_and_continue_behind_one,

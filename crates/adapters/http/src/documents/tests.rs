@@ -186,6 +186,8 @@ fn creating_operations_can_be_repeated() {
         "disableNotifyHook",
         "testNotifyHook",
         "verifyCallback",
+        "enableCallback",
+        "disableCallback",
         "rotateCallback",
     ];
     for (_, method, operation) in operations(&document) {

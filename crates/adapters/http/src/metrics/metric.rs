@@ -231,6 +231,8 @@ metrics! {
     HintsListening: Gauge = "doorstep_hints_listening",
     /// How often listening for hints was taken up again after its connection was lost.
     HintReconnects: Counter = "doorstep_hint_reconnects",
+    /// Stored rows that were met and cannot be read, each counted once, by kind: item or hook. They are left out.
+    StoreUnreadableRows: Counter = "doorstep_store_unreadable_rows",
     /// Seconds since the process began.
     UptimeSeconds: Gauge = "doorstep_uptime_seconds",
     /// Always 1; the label says which version runs.

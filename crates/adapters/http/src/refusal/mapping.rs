@@ -66,6 +66,7 @@ impl From<Denied> for Refusal {
     fn from(denied: Denied) -> Self {
         let reason = match denied {
             Denied::NotFound => return not_found(),
+            Denied::Unauthenticated => return unauthenticated(),
             Denied::Unavailable => return Self::new(ProblemCode::Unavailable, "the store cannot be reached").because(denied),
             Denied::Forbidden(reason) => reason,
         };
@@ -190,6 +191,7 @@ impl From<HookError> for Refusal {
             HookError::UrlRefused(refusal) => url_refused(refusal),
             HookError::NotFound => not_found(),
             HookError::LimitReached(key) => Self::new(ProblemCode::LimitReached, format!("the ceiling {key} is reached")),
+            HookError::Busy(bound, wait) => Self::new(ProblemCode::RateLimited, format!("the bound {bound} is reached")).retry_after(wait),
             HookError::IdempotencyConflict => {
                 Self::new(ProblemCode::IdempotencyConflict, "this key was used for another request").at("#header/idempotency-key")
             }
@@ -276,6 +278,7 @@ mod tests {
         assert_eq!(code(HookError::NotFound), ProblemCode::NotFound);
         assert_eq!(code(HookError::LimitReached("hooks.max_per_agent")), ProblemCode::LimitReached);
         assert_eq!(code(HookError::IdempotencyConflict), ProblemCode::IdempotencyConflict);
+        assert_eq!(code(HookError::Busy("hooks.concurrency", std::time::Duration::from_secs(5))), ProblemCode::RateLimited);
         assert_eq!(code(HookError::NotInThatState("it is disabled")), ProblemCode::StateConflict);
         assert_eq!(code(HookError::Unverified(AttemptClass::Unproven)), ProblemCode::StateConflict);
         assert_eq!(code(HookError::Secrets(VaultError::NoKey)), ProblemCode::SecretsUnavailable);

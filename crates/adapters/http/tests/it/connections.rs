@@ -157,3 +157,30 @@ async fn a_shutdown_finishes_what_was_asked_and_closes_the_rest() {
     timeout(PATIENCE, world.tasks.wait()).await.expect("no task is left");
     assert!(tokio::net::TcpStream::connect(world.address).await.is_err(), "nothing accepts any more");
 }
+
+#[tokio::test]
+async fn a_request_with_two_lengths_is_the_last_of_its_connection() {
+    let world = World::with(Options::default()).await;
+    let bearer = format!("authorization: Bearer {}\r\ncontent-type: application/json\r\n", world.agent);
+    let (length, chunked) = ("content-length: 2\r\n", "transfer-encoding: chunked\r\n");
+    let smuggled = "GET /healthz HTTP/1.1\r\nhost: doorstep\r\n\r\n";
+    // The chunks count, and what another reader of the same bytes takes for the next request is not read (RFC 9112, section 6.1).
+    for lengths in [format!("{length}{chunked}"), format!("{chunked}{length}"), format!("{length}{chunked}{length}")] {
+        let mut wire = world.wire().await;
+        let head = format!("POST /v1/inbox/claim-next HTTP/1.1\r\nhost: doorstep\r\n{bearer}{lengths}\r\n");
+        wire.send(format!("{head}2\r\n{{}}\r\n0\r\n\r\n{smuggled}").as_bytes()).await;
+        assert_eq!(wire.answer().await.expect(200)["empty"], true, "{lengths}");
+        assert!(wire.is_closed_within(PATIENCE).await, "nothing behind it is a request: {lengths}");
+    }
+    let mut wire = world.wire().await;
+    let head = format!("POST /v1/inbox/claim-next HTTP/1.1\r\nhost: doorstep\r\n{bearer}{chunked}\r\n");
+    wire.send(format!("{head}2\r\n{{}}\r\n0\r\n\r\n{smuggled}").as_bytes()).await;
+    wire.answer().await.expect(200);
+    wire.answer().await.expect(200);
+    for lengths in ["content-length: 2\r\ncontent-length: 3\r\n", "transfer-encoding: chunked, gzip\r\n"] {
+        let mut wire = world.wire().await;
+        wire.send(format!("POST /v1/inbox/claim-next HTTP/1.1\r\nhost: doorstep\r\n{bearer}{lengths}\r\n{{}}{smuggled}").as_bytes()).await;
+        assert!(wire.try_answer().await.is_none_or(|answer| answer.status == 400), "{lengths}");
+        assert!(wire.is_closed_within(PATIENCE).await, "{lengths}");
+    }
+}

@@ -67,6 +67,39 @@ async fn the_seeds_registration_is_pending_until_the_receiver_proves_itself() {
 }
 
 #[tokio::test]
+async fn a_callback_is_disabled_and_enabled_and_one_that_never_proved_itself_is_asked_again() {
+    let world = World::new().await;
+    let (callback, registered) = world.a_callback().await;
+    let response = json!({"response": proof(&world.hooks.only(), registered["secret"].as_str().unwrap())}).to_string();
+    world.post(&world.agent, &format!("{callback}/verify"), &response).await.expect(200);
+    let disabled = world.post(&world.agent, &format!("{callback}/disable"), "").await.expect(200);
+    assert_eq!((&disabled["status"], &disabled["disabled_cause"]), (&json!("disabled"), &json!("asked")));
+    world.post(&world.agent, &format!("{callback}/verify"), "{}").await.expect_problem(409, "state_conflict", None);
+    let enabled = world.post(&world.agent, &format!("{callback}/enable"), "").await.expect(200);
+    assert_eq!((&enabled["status"], enabled.get("disabled_cause")), (&json!("active"), None));
+    let (pending, _) = world.a_callback().await;
+    world.post(&world.agent, &format!("{pending}/disable"), "").await.expect(200);
+    let asked = world.post(&world.owner, &format!("{pending}/enable"), "").await.expect(200);
+    assert_eq!(asked["status"], json!("pending_verification"), "{asked}");
+    let beta = world.memory.principal("beta", authz::PrincipalKind::Agent, authz::Role::Member);
+    for what in ["enable", "disable"] {
+        world.post(&beta, &format!("{callback}/{what}"), "").await.expect_problem(404, "not_found", None);
+    }
+}
+
+#[tokio::test]
+async fn who_asks_for_attempts_too_often_is_told_when_to_come_back() {
+    let world = World::new().await;
+    let registered = world.post(&world.agent, CALLBACKS, &with("max_rate_per_minute", json!(1))).await.expect(201);
+    let verify = format!("{CALLBACKS}/{}/verify", registered["registration_id"].as_str().unwrap());
+    world.post(&world.agent, &verify, "{}").await.expect_problem(409, "state_conflict", None);
+    let refused = world.post(&world.agent, &verify, "{}").await;
+    let wait: u64 = refused.header("retry-after").unwrap().parse().unwrap();
+    assert!((50..=60).contains(&wait), "{wait}");
+    refused.expect_problem(429, "rate_limited", None);
+}
+
+#[tokio::test]
 async fn a_challenge_is_sent_on_demand_and_a_wrong_answer_proves_nothing() {
     let world = World::new().await;
     let (callback, _) = world.a_callback().await;

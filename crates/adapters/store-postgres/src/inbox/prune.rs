@@ -27,6 +27,8 @@ pub(super) struct Walk {
     ended: (i64, i64, Uuid),
     /// The copy of an envelope that was looked at last.
     copy: (i64, i64),
+    /// The open inbox that was looked at last.
+    open: (i64, i64),
 }
 
 /// Keys of ended items, column by column.
@@ -52,20 +54,46 @@ pub(super) async fn prune(
         let query = db::query(statement).bind(before.as_micros()).bind(from_count(limit));
         more |= full(query.execute(tx.connection()).await?.rows_affected());
     }
-    more |= full(discard(tx, limit).await?);
     let mut walk = std::mem::take(&mut *tx.shared().inboxes.walk.lock().unwrap_or_else(PoisonError::into_inner));
-    let walked = walk.step(tx, ended_before, limit).await;
-    let walked = match walked {
-        Ok(more_ended) => walk.copies(tx, limit).await.map(|more_copies| more_ended || more_copies),
-        failed => failed,
-    };
+    let walked = walk.all(tx, ended_before, limit).await;
     *tx.shared().inboxes.walk.lock().unwrap_or_else(PoisonError::into_inner) = walk;
     more |= walked?;
+    more |= full(discard(tx, limit).await?);
     let inboxes = db::query(sql!("inbox/remove_closed")).bind(from_count(limit)).execute(tx.connection()).await?;
     Ok(more || full(inboxes.rows_affected()))
 }
 
 impl Walk {
+    /// Goes on through everything; answers whether something of it is not at its end.
+    async fn all(&mut self, tx: &mut WriteTx, ended_before: Timestamp, limit: usize) -> Result<bool, Failure> {
+        self.close_orphans(tx, limit).await?;
+        let more_ended = self.step(tx, ended_before, limit).await?;
+        Ok(self.copies(tx, limit).await? || more_ended)
+    }
+
+    /// Closes inboxes whose agent is gone: work that was let in while its agent was being deleted has opened them. One stretch for each call.
+    async fn close_orphans(&mut self, tx: &mut WriteTx, limit: usize) -> Result<(), Failure> {
+        let most = limit.saturating_mul(LOOK);
+        let query = db::query(sql!("union/open_inboxes")).bind(self.open.0).bind(self.open.1).bind(from_count(most));
+        let rows = query.fetch_all(tx.connection()).await?;
+        let (mut tenants, mut recipients) = (Vec::new(), Vec::new());
+        for row in &rows {
+            self.open = (codec::get(row, 0)?, codec::get(row, 1)?);
+            if !codec::get::<bool>(row, 2)? {
+                tenants.push(self.open.0);
+                recipients.push(self.open.1);
+            }
+        }
+        if !tenants.is_empty() {
+            db::query(sql!("inbox/close_inboxes")).bind(tenants).bind(recipients).execute(tx.connection()).await?;
+        }
+        // From the beginning, once the end is reached.
+        if rows.len() < most {
+            self.open = <(i64, i64)>::default();
+        }
+        Ok(())
+    }
+
     /// Goes on through the ended items; answers whether it is not at their end.
     async fn step(&mut self, tx: &mut WriteTx, before: Timestamp, limit: usize) -> Result<bool, Failure> {
         let (mut removed, mut looked, most) = (0, 0, limit.saturating_mul(LOOK));

@@ -23,6 +23,8 @@ const LOOK: usize = 4;
 pub(crate) struct Walk {
     recipient: i64,
     event: Vec<u8>,
+    /// How far the walk through open inboxes has come, which looks for those whose agent is gone.
+    open: i64,
 }
 
 /// What a part of the walk has found.
@@ -47,15 +49,32 @@ pub(super) fn prune(
     let full = |removed: usize| removed >= limit;
     let records = tx.prepare(sql!("inbox/prune_claims"))?.execute(params![records_before.as_micros(), codec::from_count(limit)])?;
     let sessions = tx.prepare(sql!("inbox/prune_sessions"))?.execute(params![sessions_before.as_micros(), codec::from_count(limit)])?;
-    let discarded = discard(tx, limit)?;
     let mut walk = std::mem::take(tx.walk());
+    let closed = walk.close_orphans(tx, limit);
+    let discarded = discard(tx, limit)?;
     let more_ended = walk.step(tx, ended_before, limit);
     *tx.walk() = walk;
+    closed?;
     let inboxes = tx.prepare(sql!("inbox/remove_closed"))?.execute([codec::from_count(limit)])?;
     Ok(more_ended? || full(records) || full(sessions) || full(discarded) || full(inboxes))
 }
 
 impl Walk {
+    /// Closes inboxes whose agent is gone: work that was let in while its agent was being deleted has opened them. One stretch for each call.
+    fn close_orphans(&mut self, tx: &WriteTx, limit: usize) -> Result<(), Failure> {
+        let looked = {
+            let mut statement = tx.prepare(sql!("union/open_inboxes"))?;
+            let values = params![self.open, codec::from_count(limit.saturating_mul(LOOK))];
+            collect(statement.query(values)?, |row| Ok((row.get::<_, i64>(0)?, row.get::<_, bool>(1)?)))?
+        };
+        for (recipient, _) in looked.iter().filter(|(_, has_agent)| !has_agent) {
+            tx.prepare(sql!("inbox/close_inbox"))?.execute([recipient])?;
+        }
+        // From the beginning, once the end is reached.
+        self.open = if looked.len() < limit.saturating_mul(LOOK) { 0 } else { looked.last().map_or(0, |(recipient, _)| *recipient) };
+        Ok(())
+    }
+
     fn step(&mut self, tx: &WriteTx, before: Timestamp, limit: usize) -> Result<bool, Failure> {
         let (mut removed, mut looked, most) = (0, 0, limit.saturating_mul(LOOK));
         while removed < limit && looked < most {
@@ -66,7 +85,7 @@ impl Walk {
                 removed += statement.execute(params![recipient, event])?;
             }
             if stretch.is_last {
-                *self = Self::default();
+                *self = Self { open: self.open, ..Self::default() };
                 return Ok(false);
             }
         }

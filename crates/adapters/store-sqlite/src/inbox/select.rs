@@ -76,37 +76,54 @@ fn scan(tx: &WriteTx, mut once: impl FnMut(&mut Scan) -> Result<(), Failure>) ->
     }
 }
 
-/// The queues that have something claimable and that `filter` admits.
-pub(super) fn claimable_queues(connection: &Connection, recipient: RecipientNumber, filter: &QueueFilter) -> Result<Vec<String>, Failure> {
+/// A queue that may have something claimable.
+pub(super) struct ClaimableQueue {
+    pub(super) name: String,
+    /// Nothing in it stands before this.
+    first: i64,
+}
+
+/// The queues that have something claimable and that `filter` admits: those that it names, else one look at an index for each that there is.
+pub(super) fn claimable_queues(
+    connection: &Connection,
+    recipient: RecipientNumber,
+    filter: &QueueFilter,
+) -> Result<Vec<ClaimableQueue>, Failure> {
     if let Some(only) = &filter.only {
         let admitted = only.iter().filter(|queue| !filter.except.contains(queue));
-        let mut queues: Vec<_> = admitted.map(|queue| queue.as_str().to_owned()).collect();
-        queues.sort_unstable();
-        queues.dedup();
-        return Ok(queues);
+        let mut names: Vec<_> = admitted.map(|queue| queue.as_str().to_owned()).collect();
+        names.sort_unstable();
+        names.dedup();
+        return Ok(names.into_iter().map(|name| ClaimableQueue { name, first: i64::MIN }).collect());
     }
     let mut statement = connection.prepare_cached(sql!("inbox/next_queue"))?;
-    let mut queues: Vec<String> = Vec::new();
+    let mut queues: Vec<ClaimableQueue> = Vec::new();
     let mut after = String::new();
-    while let Some(queue) = first(statement.query(params![recipient.get(), after])?, |row| Ok(row.get::<_, String>(0)?))? {
-        if !filter.except.iter().any(|except| except.as_str() == queue) {
-            queues.push(queue.clone());
+    let read = |row: &Row<'_>| Ok(ClaimableQueue { name: row.get(0)?, first: row.get(1)? });
+    while let Some(queue) = first(statement.query(params![recipient.get(), after])?, read)? {
+        after.clone_from(&queue.name);
+        if !filter.except.iter().any(|except| except.as_str() == queue.name) {
+            queues.push(queue);
         }
-        after = queue;
     }
     Ok(queues)
 }
 
-/// Available items of admitted queues by (`claim_key`, event), at most `limit`.
+/// Available items of admitted queues by (`claim_key`, event), at most `limit`. However many queues there are, only those are read whose first item
+/// stands before what is found already.
 pub(super) fn available(tx: &WriteTx, recipient: RecipientNumber, queues: &QueueFilter, limit: usize) -> Result<Vec<Item>, Failure> {
     if limit == 0 {
         return Ok(Vec::new());
     }
     scan(tx, |scan| {
-        let queues = claimable_queues(tx.connection(), recipient, queues)?;
+        let mut queues = claimable_queues(tx.connection(), recipient, queues)?;
+        queues.sort_by_key(|queue| queue.first);
         let mut last = i64::MAX;
         for queue in &queues {
-            scan.read(tx, sql!("inbox/available"), params![recipient.get(), queue, last, codec::from_count(limit)])?;
+            if queue.first > last {
+                break;
+            }
+            scan.read(tx, sql!("inbox/available"), params![recipient.get(), queue.name, last, codec::from_count(limit)])?;
             if queues.len() > 1 {
                 scan.items.sort_by_key(|item| (item.claim_key, item.facts.event_id));
                 scan.items.truncate(limit);

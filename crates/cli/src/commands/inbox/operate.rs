@@ -1,7 +1,7 @@
 //! What operators do with inboxes.
 
 use client::{Client, ItemFilter, PageRequest, PrincipalId, QueueName};
-use protocol::{AckState, BulkRequest, InboxItemFilter, InboxPolicy, InboxState, ItemTarget, PauseRequest};
+use protocol::{AckState, BulkRequest, HookState, InboxItemFilter, InboxPolicy, InboxState, ItemTarget, NotifyHook, PauseRequest};
 use serde::Serialize;
 
 use super::super::{cell, when, words, yes_no};
@@ -70,7 +70,35 @@ impl std::fmt::Display for Count {
     }
 }
 
-/// An inbox with what has come to a stop in it.
+/// The notify hooks of an agent, by their state.
+#[derive(Clone, Copy, Debug, Default, Serialize)]
+struct Hooks {
+    active: usize,
+    pending_verification: usize,
+    disabled: usize,
+}
+
+impl Hooks {
+    fn of(hooks: &[NotifyHook]) -> Self {
+        let count = |state: HookState| hooks.iter().filter(|hook| hook.state.known() == Some(state)).count();
+        let (active, pending_verification) = (count(HookState::Active), count(HookState::PendingVerification));
+        Self { active, pending_verification, disabled: count(HookState::Disabled) }
+    }
+}
+
+impl std::fmt::Display for Hooks {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} active", self.active)?;
+        for (count, state) in [(self.pending_verification, "pending verification"), (self.disabled, "disabled")] {
+            if count > 0 {
+                write!(f, ", {count} {state}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// An inbox with what has come to a stop in it, and with who is rung for it.
 #[derive(Debug, Serialize)]
 struct Whole<'a> {
     #[serde(flatten)]
@@ -79,6 +107,8 @@ struct Whole<'a> {
     dead_letter: Option<Count>,
     #[serde(skip_serializing_if = "Option::is_none")]
     quarantined: Option<Count>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hooks: Option<Hooks>,
 }
 
 /// Shows an inbox as a whole.
@@ -91,9 +121,12 @@ pub(super) async fn status(client: &Client, agent: Option<PrincipalId>, session:
         Some(Count { count: page.items.len(), more: page.next_cursor.is_some() })
     };
     let (dead_letter, quarantined) = (count(AckState::DeadLetter).await, count(AckState::Quarantined).await);
+    let hooks = client.notify_hooks(agent.as_ref(), &PageRequest { cursor: None, limit: Some(COUNTED) }).await.ok();
+    let hooks = hooks.map(|page| Hooks::of(&page.items));
     let mut members = members(&state);
     members.extend([("dead_letter", cell(dead_letter.as_ref())), ("quarantined", cell(quarantined.as_ref()))]);
-    session.item(&Whole { state: &state, dead_letter, quarantined }, &members)
+    members.push(("hooks", cell(hooks.as_ref())));
+    session.item(&Whole { state: &state, dead_letter, quarantined, hooks }, &members)
 }
 
 /// Prints where an inbox stands.

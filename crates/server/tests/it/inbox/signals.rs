@@ -90,6 +90,34 @@ async fn a_stream_rings_for_what_is_there_and_for_what_comes_and_its_id_is_where
 }
 
 #[tokio::test]
+async fn every_window_of_a_browser_is_rung_and_one_of_them_gets_the_work() {
+    // A browser keeps six connections to a host over HTTP/1.1, each with a request at a time: as many windows as that, each with a stream that
+    // stays open, and every other request over connections of its own.
+    const WINDOWS: usize = 6;
+    let world = World::new().await;
+    let alpha = &world.cast.alpha;
+    let mut windows = Vec::new();
+    for _ in 0..WINDOWS {
+        let (alpha, url) = (alpha.clone(), subscribe(alpha).await);
+        windows.push(tokio::spawn(async move { alpha.read_stream(&url, &[], |text| text.contains("data:")).await }));
+    }
+    tokio::time::sleep(QUIET).await;
+    assert!(windows.iter().all(|window| !window.is_finished()), "nothing is there");
+    let id = give(&world.cast, json!({})).await;
+    let mut claims = Vec::new();
+    for window in windows {
+        assert_eq!(signals(&window.await.unwrap())[0]["approximate_unacked"], 1);
+        let alpha = alpha.clone();
+        claims.push(tokio::spawn(async move { claim(&alpha, json!({})).await }));
+    }
+    let mut got = Vec::new();
+    for claim in claims {
+        got.extend(claim.await.unwrap());
+    }
+    assert_eq!((got.len(), &got[0]["event_id"]), (1, &json!(id)));
+}
+
+#[tokio::test]
 async fn the_gateway_passes_rings_on() {
     let world = World::new().await;
     let identify = json!({"op": "identify", "consumer": "rung", "inbox_hints": true});
@@ -153,17 +181,25 @@ async fn broken_connections_in_the_middle_lose_nothing() {
     let alpha = &world.cast.alpha;
     let (mut after, mut seen, url) = (json!(0), Vec::new(), subscribe(alpha).await);
     for round in 0..10_u64 {
+        // A WebSocket that is gone before or after it rang, without a close.
+        let identify = json!({"op": "identify", "consumer": "rung", "inbox_hints": true});
+        let peer = Peer::identify(world.url(), alpha.token(), identify).await;
         // A stream that is cut as soon as it rang, whatever it had to say.
         let reading = {
             let (alpha, url) = (alpha.clone(), url.clone());
             tokio::spawn(async move { alpha.read_stream(&url, &[], |text| text.contains("data:")).await })
         };
+        let mut peer = Some(peer).filter(|_| round % 3 != 0);
         super::give_many(&world.cast, 3).await;
         if round % 2 == 0 {
             reading.abort();
         } else {
             reading.await.unwrap();
         }
+        if let Some(peer) = peer.as_mut() {
+            peer.try_next(Duration::from_secs(10)).await.expect("a frame");
+        }
+        drop(peer);
         let page = poll(alpha, json!({"after_seq": after})).await;
         seen.extend(super::ids(&page, "events"));
         after = page["next_cursor"].clone();
@@ -183,6 +219,32 @@ async fn a_revoked_token_ends_the_stream() {
     world.cast.owner.delete(&path).await.expect(204);
     let ended = tokio::time::timeout(Duration::from_secs(10), reading).await;
     assert!(ended.expect("the stream ends within a second or so").unwrap(), "in order");
+}
+
+#[tokio::test]
+async fn a_token_that_is_revoked_or_expires_during_a_wait_is_answered_401_at_once() {
+    let world = World::new().await;
+    for (life, revoked) in [(json!({}), true), (json!({"expires_in_seconds": 3}), false)] {
+        let token = world.cast.owner.post("/v1/principals/alpha/tokens", &life).await.expect(201);
+        let narrow = world.cast.owner.with_token(token["token"].as_str().unwrap());
+        let waits = [("claim-next", json!({"wait_seconds": 30})), ("poll-after-cursor", json!({"after_seq": 0, "wait_seconds": 30}))];
+        let waits = waits.map(|(call, body)| {
+            let narrow = narrow.clone();
+            tokio::spawn(async move { narrow.post(&format!("/v1/inbox/{call}"), &body).await })
+        });
+        tokio::time::sleep(QUIET).await;
+        assert!(waits.iter().all(|wait| !wait.is_finished()), "they wait");
+        if revoked {
+            let path = format!("/v1/principals/alpha/tokens/{}", token["token_id"].as_str().unwrap());
+            world.cast.owner.delete(&path).await.expect(204);
+        }
+        for wait in waits {
+            let answer = tokio::time::timeout(Duration::from_secs(10), wait).await.expect("the wait ends with its token").unwrap();
+            answer.expect_problem(401, "unauthenticated");
+        }
+    }
+    let id = give(&world.cast, json!({})).await;
+    assert_eq!(claim_one(&world.cast.alpha, json!({})).await["event_id"], json!(id), "nobody took it meanwhile");
 }
 
 #[tokio::test]

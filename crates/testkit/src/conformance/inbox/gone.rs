@@ -51,6 +51,25 @@ pub(crate) async fn an_inbox_that_work_opened_after_its_agent_went_is_not_the_ne
     assert_eq!(fixture.item("alpha", id).await, None);
 }
 
+pub(crate) async fn what_was_published_while_its_agent_went_is_discarded_though_nobody_of_its_name_comes(harness: &dyn Harness) {
+    let fixture = Fixture::new(harness).await;
+    for name in ["alpha", "beta", "gamma"] {
+        fixture.create_principal(name, PrincipalKind::Agent).await;
+        fixture.publish_job(&[name]).await;
+    }
+    delete(&fixture, "beta").await;
+    while fixture.prune(fixture.now(), 1).await {}
+    let (id, _) = fixture.publish_job(&["beta", "gamma"]).await;
+    assert!(fixture.item("beta", id).await.is_some(), "it was let in when the agent was there");
+    let long_ago = fixture.now().minus(MINUTE * 600);
+    while fixture.prune(long_ago, 1).await {}
+    assert_eq!((fixture.item("beta", id).await, fixture.row("beta").await), (None, None));
+    assert!(states(&fixture, "inbox_ended").contains(&7), "it has an end like what its agent left");
+    for (name, count) in [("alpha", 1), ("gamma", 2)] {
+        assert_eq!(fixture.available(name, QueueFilter::default(), 9).await.len(), count, "{name} keeps its inbox");
+    }
+}
+
 pub(crate) async fn a_deletion_that_is_rolled_back_closes_nothing(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
     fixture.create_principal("alpha", PrincipalKind::Agent).await;
@@ -71,6 +90,7 @@ pub(crate) async fn a_deletion_that_is_rolled_back_closes_nothing(harness: &dyn 
 
 pub(crate) async fn items_of_agents_that_are_gone_are_discarded_in_bounded_steps(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
+    fixture.create_principal("beta", PrincipalKind::Agent).await;
     fixture.create_principal("alpha", PrincipalKind::Agent).await;
     for _ in 0..5 {
         fixture.publish_job(&["alpha", "beta"]).await;
@@ -97,6 +117,8 @@ pub(crate) async fn items_of_agents_that_are_gone_are_discarded_in_bounded_steps
 
 pub(crate) async fn ended_items_go_when_their_making_and_their_end_are_long_past(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
+    fixture.create_principal("beta", PrincipalKind::Agent).await;
     let (early, _) = fixture.publish_job(&["alpha"]).await;
     let (lingering, _) = fixture.publish_job(&["alpha"]).await;
     let (open, _) = fixture.publish_job(&["alpha", "beta"]).await;
@@ -132,6 +154,7 @@ async fn ended(fixture: &Fixture, name: &str, id: EventId) -> EventId {
 
 pub(crate) async fn an_event_that_was_scheduled_long_ago_hides_no_old_item(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
     let scheduled = made(fixture.now(), 1);
     fixture.clock.advance(MINUTE);
     let old = ended(&fixture, "alpha", made(fixture.now(), 2)).await;
@@ -146,6 +169,7 @@ pub(crate) async fn an_event_that_was_scheduled_long_ago_hides_no_old_item(harne
 
 pub(crate) async fn a_step_counts_every_row_that_it_reads(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
     let boundary = fixture.now();
     fixture.clock.advance(MINUTE);
     // Nothing is known of the age of these ids: each row has to be read.
@@ -163,6 +187,7 @@ pub(crate) async fn the_young_rest_of_an_inbox_is_skipped_and_the_next_inbox_is_
     let fixture = Fixture::new(harness).await;
     let names = ["alpha", "beta", "gamma"];
     for (number, name) in (0..).zip(names) {
+        fixture.create_principal(name, PrincipalKind::Agent).await;
         ended(&fixture, name, made(fixture.now(), number)).await;
     }
     fixture.clock.advance(MINUTE);

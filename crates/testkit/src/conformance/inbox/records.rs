@@ -43,6 +43,9 @@ async fn put_record(fixture: &Fixture, number: RecipientNumber, key: &'static st
 
 pub(crate) async fn a_record_of_claims_is_an_inboxs_own_is_replaced_and_goes_when_it_is_old(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
+    for name in ["alpha", "beta"] {
+        fixture.create_principal(name, PrincipalKind::Agent).await;
+    }
     let (alpha, beta) = (fixture.opened("alpha").await.number, fixture.opened("beta").await.number);
     let claims = vec![(EventId::new(fresh()), Generation::new(3)), (EventId::new(fresh()), Generation::new(u64::MAX))];
     let first = ClaimRecord { request_hash: [1; 32], claims, created_at: fixture.now() };

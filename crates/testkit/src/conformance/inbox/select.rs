@@ -33,6 +33,21 @@ pub(crate) async fn items_are_claimed_by_key_then_event_over_all_queues_or_some(
     assert_eq!(ids(only(&[]), 9).await, []);
 }
 
+pub(crate) async fn however_many_queues_there_are_the_first_of_all_come_in_their_order(harness: &dyn Harness) {
+    let fixture = Fixture::new(harness).await;
+    let mut wanted = Vec::new();
+    for number in 0..300_u32 {
+        // Neither in the order of the names nor of the making, and many at the same time.
+        let minutes = (number * 7919) % 97;
+        wanted.push((minutes, at(&fixture, &format!("q{:03}", (number * 31) % 300), minutes).await));
+    }
+    wanted.sort_unstable();
+    let wanted: Vec<_> = wanted.into_iter().map(|(_, id)| id).collect();
+    for limit in [1, 7, 100, 400] {
+        assert_eq!(events(&fixture.available("alpha", QueueFilter::default(), limit).await), wanted[..limit.min(300)], "{limit}");
+    }
+}
+
 pub(crate) async fn what_is_claimed_rests_or_is_over_is_not_available(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
     let mut ids = Vec::new();

@@ -1,6 +1,8 @@
 //! Callback registrations: signed requests when the head of an inbox moved (hooks-and-intake.md; seed 000, "Optional callback registration").
 
 mod delete;
+mod disable;
+mod enable;
 mod get;
 mod list;
 mod register;
@@ -19,5 +21,7 @@ pub(crate) fn routes() -> OpenApiRouter<ApiState> {
         .routes(routes!(list::list_callbacks, register::register_callback))
         .routes(routes!(get::get_callback, delete::delete_callback))
         .routes(routes!(verify::verify_callback))
+        .routes(routes!(enable::enable_callback))
+        .routes(routes!(disable::disable_callback))
         .routes(routes!(rotate::rotate_callback))
 }

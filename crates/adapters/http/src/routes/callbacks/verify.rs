@@ -26,7 +26,7 @@ use crate::services::ApiState;
         ("x-action" = json!(Action::CallbackRegister.name())),
         ("x-problem-codes" = json!([
             [
-                ProblemCode::NotFound, ProblemCode::UrlRefused, ProblemCode::StateConflict, ProblemCode::LimitReached,
+                ProblemCode::NotFound, ProblemCode::UrlRefused, ProblemCode::StateConflict, ProblemCode::RateLimited,
                 ProblemCode::SecretsUnavailable,
             ].as_slice(),
             &WRITING,

@@ -25,7 +25,7 @@ use crate::services::ApiState;
     extensions(
         ("x-action" = json!(Action::HooksManage.name())),
         ("x-problem-codes" = json!([
-            [ProblemCode::NotFound, ProblemCode::LimitReached, ProblemCode::StateConflict, ProblemCode::SecretsUnavailable].as_slice(),
+            [ProblemCode::NotFound, ProblemCode::RateLimited, ProblemCode::StateConflict, ProblemCode::SecretsUnavailable].as_slice(),
             &WRITING,
         ].concat())),
     )

@@ -80,6 +80,7 @@ mod tests {
             epoch: epoch.parse().unwrap(),
             unacked: 3,
             resync: false,
+            queues: Vec::new(),
             delivery: "0197f0ab-4623-7d52-a87e-27afcf0d9a92".parse::<EventId>().unwrap(),
             sent_at: Timestamp::parse("2026-07-12T16:22:04Z").unwrap(),
         };

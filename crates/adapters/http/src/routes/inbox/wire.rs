@@ -4,7 +4,7 @@ use authz::Caller;
 use domain::PrincipalId;
 use protocol::{
     AckState, AttemptOutcome, ClaimBacklog, ClaimConcurrency, DeadLetterState, InboxItem, InboxItemFilter, InboxPolicy, InboxPresence,
-    InboxState, InboxUpdated, ItemAttempt, ItemOutcome, Open, PresenceState, Priority, RecipientKind, RecipientRef,
+    InboxState, InboxUpdated, ItemAttempt, ItemOutcome, Open, PresenceState, Priority, QueueDigest, RecipientKind, RecipientRef,
 };
 use serde_json::value::RawValue;
 
@@ -219,6 +219,7 @@ pub(super) fn signal(signal: inbox::Signal) -> InboxUpdated {
         sync_epoch: Some(signal.epoch),
         approximate_unacked: signal.unacked,
         resync: signal.resync,
+        queues: signal.queues.into_iter().map(|waiting| QueueDigest { queue: waiting.queue, available: waiting.available }).collect(),
         delivery_id: signal.delivery.to_string(),
         sent_at_utc: signal.sent_at,
     }
