@@ -31,6 +31,8 @@ pub(crate) fn connect_options(options: &PostgresOptions) -> Result<PgConnectOpti
         ("idle_in_transaction_session_timeout", millis(idle)),
         ("default_transaction_isolation", "read committed".to_owned()),
         ("plan_cache_mode", "force_generic_plan".to_owned()),
+        // Short statements, whose costs are sometimes guessed too high: compiling one takes longer than running it.
+        ("jit", "off".to_owned()),
     ];
     let connect = parsed.application_name(&format!("doorstep/{}", options.node)).options(settings).statement_cache_capacity(PREPARED);
     Ok(connect.disable_statement_logging())

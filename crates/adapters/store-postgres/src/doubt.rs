@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use domain::StoreError;
 use sqlx_postgres::PgConnection;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -18,6 +19,8 @@ use crate::{codec, connection, db};
 
 /// How long the outcome is asked for, while the server is away or the transaction still runs.
 const PATIENCE: Duration = Duration::from_secs(15);
+/// How long one question may take.
+const ANSWER: Duration = Duration::from_secs(3);
 const PAUSE: Duration = Duration::from_millis(50);
 
 /// What became of a transaction.
@@ -63,7 +66,9 @@ impl Doubt {
     pub(crate) async fn outcome(&self, shared: &Shared, xid: &str, began: Instant, appended: &[AppendedEvents]) -> Outcome {
         let deadline = Instant::now() + PATIENCE;
         while Instant::now() < deadline {
-            match self.ask(shared, xid, began).await {
+            // A witness that does not answer is left, and another one called.
+            let asked = tokio::time::timeout(ANSWER, self.ask(shared, xid, began)).await;
+            match asked.unwrap_or_else(|_| Err(Failure::Store(StoreError::Unavailable))) {
                 Ok(Status::RolledBack) => return Outcome::RolledBack,
                 Ok(Status::Committed { is_certain: true }) => return Outcome::Committed,
                 Ok(Status::Committed { is_certain: false }) if !appended.is_empty() => match self.log_holds(shared, appended).await {

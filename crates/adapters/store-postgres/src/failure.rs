@@ -70,6 +70,15 @@ pub enum OpenError {
         /// Sessions of servers, on any node.
         sessions: i64,
     },
+    /// Commits of this node's sessions would not wait for the disk.
+    #[error(
+        "synchronous_commit is off for sessions on {database}, and what is acknowledged could be lost; turn it on for the server, the role, the \
+         database and the address"
+    )]
+    AsynchronousCommit {
+        /// Host and name.
+        database: String,
+    },
     /// The store is being filled from another one, or that was interrupted.
     #[error("a migration into {database} has not ended; run `doorstep migrate` again, it goes on where it stopped")]
     Unfinished {

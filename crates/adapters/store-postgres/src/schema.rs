@@ -5,7 +5,8 @@ use sqlx_postgres::{PgConnectOptions, PgConnection};
 
 use crate::failure::{Failure, OpenError};
 use crate::migrations::{self, MIGRATIONS};
-use crate::{PostgresOptions, connection};
+use crate::sql::sql;
+use crate::{PostgresOptions, codec, connection, db};
 
 /// The oldest server that this product works with.
 const OLDEST_SERVER: u32 = 15;
@@ -28,6 +29,22 @@ impl Schema {
     pub fn is_current(&self) -> bool {
         self.version == self.known
     }
+}
+
+/// Refuses sessions whose commits do not wait for the disk: what such a commit acknowledges may be gone after a crash.
+pub(crate) async fn check_durability(connect: &PgConnectOptions) -> Result<(), OpenError> {
+    let mut connection = open(connect).await?;
+    let database = connection::described(connect);
+    let asked = db::query(sql!("store/durability")).fetch_one(&mut connection).await.map_err(Failure::from);
+    let settings = asked.and_then(|row| Ok((codec::get::<bool>(&row, 0)?, codec::get::<bool>(&row, 1)?)));
+    let (waits, is_synced) = settings.map_err(|failure| failed(connect, failure))?;
+    if !waits {
+        return Err(OpenError::AsynchronousCommit { database });
+    }
+    if !is_synced {
+        tracing::warn!(database.name = database, "the database server runs with fsync = off: a crash of its machine may lose or damage everything");
+    }
+    Ok(())
 }
 
 /// Looks at the schema and changes nothing.
@@ -94,7 +111,6 @@ async fn look(connect: &PgConnectOptions, connection: &mut PgConnection) -> Resu
     let missing = MIGRATIONS.iter().filter(|migration| migration.version > version).map(|each| (each.version, each.name));
     Ok(Schema { database, version, known, missing: missing.collect() })
 }
-
 
 /// What the server refused while the store was opened.
 pub(crate) fn failed(connect: &PgConnectOptions, failure: Failure) -> OpenError {

@@ -93,6 +93,7 @@ impl PostgresStore {
     /// [`OpenError`], as a sentence for the operator.
     pub async fn connect_to_fill(options: PostgresOptions, clock: Arc<dyn Clock>) -> Result<Arc<Self>, OpenError> {
         let connect = connection::connect_options(&options)?;
+        schema::check_durability(&connect).await?;
         schema::prepare(&connect, &options, clock.now()).await?;
         let tracker = TaskTracker::new();
         let pool = Pool::new(connect.clone(), options.connections.max(2), options.acquire_timeout, tracker.clone());

@@ -91,7 +91,7 @@ impl Cluster {
     pub fn try_start(options: &ClusterOptions) -> Result<Self, String> {
         let programs = ServerPrograms::find()?;
         let name = format!("doorstep-postgres-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
-        let directory = std::env::temp_dir().join(name);
+        let directory = place(options.durability).join(name);
         std::fs::create_dir(&directory).map_err(|error| format!("{} cannot be made: {error}", directory.display()))?;
         if let Some((user, group)) = programs.user() {
             std::os::unix::fs::chown(&directory, Some(user), Some(group)).map_err(|error| format!("chown: {error}"))?;
@@ -187,7 +187,8 @@ impl Cluster {
             ("timezone", "UTC"),
         ];
         if options.durability == Durability::None {
-            settings.extend([("fsync", "off"), ("synchronous_commit", "off"), ("full_page_writes", "off")]);
+            // Commits stay synchronous: stores refuse sessions that do not wait.
+            settings.extend([("fsync", "off"), ("full_page_writes", "off"), ("wal_level", "minimal"), ("max_wal_senders", "0")]);
         }
         settings.extend(options.settings.iter().map(|(name, value)| (name.as_str(), value.as_str())));
         let text = settings.iter().fold(String::new(), |text, (name, value)| text + &format!("{name} = '{value}'\n"));
@@ -225,6 +226,20 @@ fn watch(programs: &ServerPrograms, directory: &Path) -> Result<Child, String> {
     std::os::unix::process::CommandExt::process_group(&mut command, 0);
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     piped.spawn().map_err(|error| format!("the watchdog does not start: {error}"))
+}
+
+/// The memory's own file system when nothing need survive and there is room: making and dropping a database is ten times as fast there.
+fn place(durability: Durability) -> PathBuf {
+    const MEMORY: &str = "/dev/shm";
+    const ROOM_KIBIBYTES: u64 = 4 << 20;
+    let room = || {
+        let told = Command::new("df").args(["-Pk", MEMORY]).stderr(Stdio::null()).output().ok()?;
+        String::from_utf8(told.stdout).ok()?.lines().nth(1)?.split_whitespace().nth(3)?.parse::<u64>().ok()
+    };
+    match durability {
+        Durability::None if room().is_some_and(|room| room >= ROOM_KIBIBYTES) => PathBuf::from(MEMORY),
+        _ => std::env::temp_dir(),
+    }
 }
 
 fn free_port() -> Result<u16, String> {

@@ -24,7 +24,7 @@ impl Cluster {
     /// # Panics
     /// When the server refuses.
     pub async fn empty_database(&self) -> TestDatabase {
-        self.copy_of("template0").await
+        self.copy_of(connect(&self.url_of("postgres")).await, "template0").await
     }
 
     /// A database as `prepare` makes one from an empty one. It is prepared once per cluster and `template` (a name that changes with what it does),
@@ -47,18 +47,16 @@ impl Cluster {
             wait_until_unused(&mut admin, &unfinished).await;
             run(&mut admin, format!("ALTER DATABASE {unfinished} RENAME TO {name}")).await;
         }
-        let _ = admin.close().await;
-        self.copy_of(&name).await
+        run(&mut admin, "SELECT pg_advisory_unlock_all()".to_owned()).await;
+        self.copy_of(admin, &name).await
     }
 
-    async fn copy_of(&self, template: &str) -> TestDatabase {
+    async fn copy_of(&self, mut admin: PgConnection, template: &str) -> TestDatabase {
         let random = RandomState::new().build_hasher().finish();
         let name = format!("doorstep_test_{}_{random:016x}", std::process::id());
-        let admin = self.url_of("postgres");
-        let mut connection = connect(&admin).await;
-        run(&mut connection, format!("CREATE DATABASE {name} TEMPLATE {template}")).await;
-        let _ = connection.close().await;
-        TestDatabase { url: self.url_of(&name), name, admin }
+        run(&mut admin, format!("CREATE DATABASE {name} TEMPLATE {template} STRATEGY file_copy")).await;
+        let _ = admin.close().await;
+        TestDatabase { url: self.url_of(&name), name, admin: self.url_of("postgres") }
     }
 }
 
@@ -98,6 +96,8 @@ impl Drop for TestDatabase {
                 let options = PgConnectOptions::from_str(&admin).expect("a URL");
                 // A server that the test has ended takes its databases along.
                 let Ok(mut connection) = PgConnection::connect_with(&options).await else { return };
+                // With sessions still there, the server would look again only after a tenth of a second.
+                end_sessions(&mut connection, &name).await;
                 let statement = AssertSqlSafe(format!("DROP DATABASE IF EXISTS {name} WITH (FORCE)"));
                 let _ = sqlx_core::raw_sql::raw_sql(statement).execute(&mut connection).await;
             });
@@ -115,6 +115,18 @@ async fn connect(url: &str) -> PgConnection {
 async fn run(connection: &mut PgConnection, statement: String) {
     if let Err(error) = sqlx_core::raw_sql::raw_sql(AssertSqlSafe(statement.clone())).execute(connection).await {
         panic!("{statement}: {error}");
+    }
+}
+
+/// Cuts the sessions of a database and waits a little until they are gone.
+async fn end_sessions(admin: &mut PgConnection, name: &str) {
+    for _ in 0..50 {
+        let ended = sqlx_core::query_scalar::query_scalar("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1");
+        let ended: Result<i64, _> = ended.bind(name).fetch_one(&mut *admin).await;
+        if !matches!(ended, Ok(1..)) {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(2)).await;
     }
 }
 

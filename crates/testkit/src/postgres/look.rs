@@ -1,5 +1,7 @@
 //! What tests ask of a database or have it do, past every store.
 
+use std::time::Duration;
+
 use sqlx_core::connection::Connection as _;
 use sqlx_core::sql_str::AssertSqlSafe;
 
@@ -15,6 +17,22 @@ impl TestDatabase {
         let answer = sqlx_core::query_scalar::query_scalar(AssertSqlSafe(statement.to_owned())).fetch_one(&mut connection).await;
         let _ = connection.close().await;
         answer.unwrap_or_else(|error| panic!("{statement}: {error}"))
+    }
+
+    /// Waits until the one number that this statement answers is `wanted`.
+    ///
+    /// # Panics
+    /// When the server refuses, or it never is.
+    pub async fn wait_for(&self, statement: &str, wanted: i64) {
+        let mut found = self.number(statement).await;
+        for _ in 0..500 {
+            if found == wanted {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            found = self.number(statement).await;
+        }
+        panic!("{statement}: {found} instead of {wanted}");
     }
 
     /// Has the server do this.

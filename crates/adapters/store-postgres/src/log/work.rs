@@ -44,8 +44,7 @@ pub(crate) async fn bodies(
     events: &[(Seq, EventId)],
 ) -> Result<HashMap<(Seq, EventId), Bytes>, Failure> {
     let seqs: Vec<i64> = events.iter().map(|(seq, _)| from_seq(*seq)).collect();
-    let (first, last) = (seqs.iter().min().copied().unwrap_or_default(), seqs.iter().max().copied().unwrap_or_default());
-    let rows = db::query(sql!("sync/rows_at")).bind(tenant_number).bind(seqs).bind(first).bind(last).fetch_all(connection).await?;
+    let rows = db::query(sql!("sync/rows_at")).bind(tenant_number).bind(seqs).fetch_all(connection).await?;
     let mut found = HashMap::with_capacity(rows.len());
     for row in &rows {
         let key = (codec::seq(row, 0)?, EventId::new(codec::uuid(row, 1)?));

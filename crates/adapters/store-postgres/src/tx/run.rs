@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use domain::{BoxFuture, StoreError};
 use sqlx_core::connection::Connection as _;
+use tokio::time::Instant;
 
 use super::WriteTx;
 use crate::failure::Failure;
@@ -33,22 +34,7 @@ pub(crate) async fn run_on<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'stat
 where
     F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
 {
-    let mut pause = PAUSE;
-    for _ in 1..ATTEMPTS {
-        match attempt(shared, pool, name, &mut function).await {
-            Err(StoreError::Transient) => shared.metrics.retried(name),
-            verdict => return settle(shared, verdict),
-        }
-        tokio::time::sleep(jittered(pause)).await;
-        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
-    }
-    let verdict = attempt(shared, pool, name, &mut function).await;
-    settle(shared, verdict)
-}
-
-/// What is passing and does not pass is too much load.
-fn settle<T>(shared: &Shared, verdict: Result<T, StoreError>) -> Result<T, StoreError> {
-    let verdict = verdict.map_err(|error| if error == StoreError::Transient { StoreError::Overloaded } else { error });
+    let verdict = repeat(shared, pool, name, &mut function).await;
     match &verdict {
         Ok(_) => {}
         Err(StoreError::Overloaded) => shared.metrics.refused(),
@@ -57,34 +43,62 @@ fn settle<T>(shared: &Shared, verdict: Result<T, StoreError>) -> Result<T, Store
     verdict
 }
 
-async fn attempt<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, function: &mut F) -> Result<T, StoreError>
+/// Why an attempt came to nothing.
+enum Failed {
+    /// It would be the same again.
+    Lasting(StoreError),
+    /// It may pass. This is what is answered when it does not.
+    Passing(StoreError),
+}
+
+async fn repeat<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, function: &mut F) -> Result<T, StoreError>
+where
+    F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
+{
+    // A lock that is never given free, or a server that is away, must not hold a caller for as many times as there are attempts.
+    let deadline = Instant::now() + shared.options.acquire_timeout.max(shared.options.lock_timeout);
+    let mut pause = PAUSE;
+    let mut attempts = 1;
+    loop {
+        match attempt(shared, pool, name, function).await {
+            Ok(value) => return Ok(value),
+            Err(Failed::Lasting(error)) => return Err(error),
+            Err(Failed::Passing(error)) if attempts == ATTEMPTS || Instant::now() >= deadline => return Err(error),
+            Err(Failed::Passing(_)) => shared.metrics.retried(name),
+        }
+        attempts += 1;
+        tokio::time::sleep(jittered(pause)).await;
+        pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+    }
+}
+
+async fn attempt<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, function: &mut F) -> Result<T, Failed>
 where
     F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
 {
     let mut tx = match WriteTx::begin(shared, pool).await {
         Ok(tx) => tx,
-        Err(failure) => return Err(unless_lost(failure)),
+        // Nothing was begun yet: a connection that died unnoticed is replaced by the next attempt.
+        Err(failure) if failure.is_connection() => return Err(Failed::Passing(failure.into())),
+        Err(failure) => return Err(judged(failure.into())),
     };
     match function(&mut tx).await {
-        Ok(value) => tx.commit(name).await.map(|()| value),
+        Ok(value) => tx.commit(name).await.map(|()| value).map_err(judged),
         Err(failure) => {
             let is_connection = failure.is_connection();
             let error = StoreError::from(failure);
             // Whatever was written on a connection that is gone is rolled back: the unit can run again.
             if is_connection || (error == StoreError::Unavailable && tx.is_lost().await) {
                 tx.lease.set_unsure();
-                return Err(StoreError::Transient);
+                return Err(Failed::Passing(error));
             }
-            Err(error)
+            Err(judged(error))
         }
     }
 }
 
-/// Nothing was begun yet: a connection that died unnoticed is replaced by the next attempt.
-fn unless_lost(failure: Failure) -> StoreError {
-    let is_connection = failure.is_connection();
-    let error = StoreError::from(failure);
-    if is_connection && error != StoreError::Overloaded { StoreError::Transient } else { error }
+fn judged(error: StoreError) -> Failed {
+    if error == StoreError::Transient { Failed::Passing(error) } else { Failed::Lasting(error) }
 }
 
 /// Between half of `pause` and one and a half of it.

@@ -14,6 +14,9 @@ use crate::nodes::Two;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// The sessions that carry hints.
+const HINTS: &str = "(application_name LIKE '% listen' OR application_name LIKE '% notify')";
+
 #[derive(Default)]
 struct Ear(Mutex<Vec<Hint>>);
 
@@ -118,18 +121,20 @@ async fn connections_that_are_killed_come_back_by_themselves() {
     teller.is_listening().await;
     hearer.is_listening().await;
     for round in 1..=3_u64 {
+        database.wait_for(&format!("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND {HINTS}"), 4).await;
         let all = "SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = current_database()";
-        let killed = database.number(&format!("{all} AND (application_name LIKE '% listen' OR application_name LIKE '% notify')")).await;
+        let killed = database.number(&format!("{all} AND {HINTS}")).await;
         assert_eq!(killed, 4, "two of each node");
         let reconnected = || hearer.exchange.metrics().reconnects.get() >= round && hearer.exchange.metrics().listening.get() == 1;
         eventually("it listens again", reconnected).await;
-        // The teller finds out by its next hint, which is lost.
+        // Who tells finds out by its next hint, which is lost.
         let began = Instant::now();
         let mut seq = round * 1_000;
         while !hearer.ear.0.lock().unwrap().contains(&head("acme", seq)) {
             assert!(began.elapsed() < PATIENCE);
             seq += 1;
             teller.exchange.tell(head("acme", seq));
+            hearer.exchange.tell(head("acme", seq));
             tokio::time::sleep(Duration::from_millis(50)).await;
         }
     }
@@ -139,7 +144,7 @@ async fn connections_that_are_killed_come_back_by_themselves() {
 
 #[tokio::test]
 async fn a_way_that_leads_nowhere_is_tried_again_and_stops_when_told_to() {
-    let Two { one, .. } = Two::open().await;
+    let Two { one, database: _database, .. } = Two::open().await;
     let nowhere = HintOptions { listen_url: Some("postgres://postgres@127.0.0.1:1/nowhere".to_owned()), ..options() };
     let carrier = Carrier::start(1, &one, &nowhere);
     for seq in 1..=100 {

@@ -13,4 +13,5 @@ mod exchange;
 mod hints;
 mod nodes;
 mod plans;
+mod staged;
 mod statements;

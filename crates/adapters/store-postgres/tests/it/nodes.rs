@@ -56,7 +56,7 @@ fn names(held: &[HeldLease]) -> Vec<&str> {
 
 #[tokio::test]
 async fn work_is_one_nodes_until_its_lease_expires_and_its_generation_rises() {
-    let Two { clock, one, two, .. } = Two::open().await;
+    let Two { clock, one, two, database: _database } = Two::open().await;
     let all = works(&["a", "b", "c"]);
     let first = one.take(id(1), &all, 2, 10 * SECOND).await.unwrap();
     assert_eq!(names(&first), ["a", "b"], "at most as many as asked for");
@@ -84,7 +84,7 @@ async fn work_is_one_nodes_until_its_lease_expires_and_its_generation_rises() {
 
 #[tokio::test]
 async fn work_asked_for_by_many_at_once_is_given_once() {
-    let Two { one, two, .. } = Two::open().await;
+    let Two { one, two, database: _database, .. } = Two::open().await;
     let all: Vec<WorkName> = (0..20).map(|number| WorkName::parse(&format!("w{number}")).unwrap()).collect();
     let asking: Vec<_> = (0..16_u128)
         .map(|number| {
@@ -104,7 +104,7 @@ async fn work_asked_for_by_many_at_once_is_given_once() {
 
 #[tokio::test]
 async fn nodes_show_themselves_and_are_forgotten() {
-    let Two { clock, one, two, .. } = Two::open().await;
+    let Two { clock, one, two, database: _database } = Two::open().await;
     let node = |number: u128, state: NodeState| Node {
         id: id(number),
         name: format!("node {number}"),

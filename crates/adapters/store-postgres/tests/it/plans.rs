@@ -30,8 +30,10 @@ const WHOLE_TABLES: &[(&str, &str)] = &[
     ("store/migrations", "one row per release of the schema"),
 ];
 
-/// What is no query: it has no plan.
-const NO_PLAN: &[&str] = &["begin", "commit", "rollback", "create_", "lock_migrations"];
+/// How a statement begins that is no query: it has no plan.
+const NO_PLAN: &[&str] = &["BEGIN", "CREATE", "ROLLBACK", "SET", "ALTER", "DROP", "ANALYZE"];
+/// The same for what goes with an end of a transaction.
+const NO_PLAN_EITHER: &[&str] = &["store/commit"];
 
 /// Tables that grow with the load.
 const LARGE: &[&str] = &[
@@ -66,7 +68,7 @@ pub(crate) fn statements() -> BTreeMap<String, String> {
 #[test]
 fn every_statement_is_used() {
     let sources: String = files(&root().join("src"), "rs").iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
-    let unused: Vec<_> = statements().into_keys().filter(|name| !sources.contains(&format!("sql!(\"{name}\")"))).collect();
+    let unused: Vec<_> = statements().into_keys().filter(|name| !sources.contains(&format!("\"{name}\""))).collect();
     assert!(unused.is_empty(), "{unused:?}");
 }
 
@@ -155,8 +157,9 @@ async fn every_statement_finds_its_rows_through_an_index() {
     run(&mut session, "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off").await.unwrap();
     let (mut whole, mut strange) = (Vec::new(), Vec::new());
     for (name, text) in statements() {
-        let file = name.rsplit('/').next().unwrap();
-        if NO_PLAN.iter().any(|start| file.starts_with(start)) && name.starts_with("store/") {
+        let mut lines = text.lines().filter(|line| !line.starts_with("--"));
+        let first = lines.next().unwrap();
+        if NO_PLAN.iter().any(|start| first.starts_with(start)) || NO_PLAN_EITHER.contains(&name.as_str()) {
             continue;
         }
         match plan(&mut session, &text).await {
@@ -229,22 +232,37 @@ async fn hot_paths(fixture: &Fixture) {
     store.expire_keys(fixture.now(), 10).await.unwrap();
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn hot_paths_read_few_rows_of_tables_that_are_full() {
-    let (fixture, beside) = filled().await;
-    // Counters are written when a session ends: that of the filling first.
+/// What the hot paths read of tables, beyond what they should, when these are all they are to look at.
+async fn reads_too_much(fixture: Fixture, beside: &Opened, is_meant: impl Fn(&str) -> bool) -> (Fixture, Vec<String>) {
+    // Counters are written when a session ends.
     let fixture = fixture.reopen().await;
-    let before = reads(&beside).await;
+    let before = reads(beside).await;
     hot_paths(&fixture).await;
     let fixture = fixture.reopen().await;
-    let after = reads(&beside).await;
     let mut much = Vec::new();
-    for (table, (whole, indexed)) in after {
+    for (table, (whole, indexed)) in reads(beside).await.into_iter().filter(|(table, _)| is_meant(table)) {
         let (was_whole, was_indexed) = before[&table];
         if whole > was_whole || indexed - was_indexed > 1_500 {
             much.push(format!("{table}: {} rows from end to end, {} through an index", whole - was_whole, indexed - was_indexed));
         }
     }
+    (fixture, much)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn hot_paths_read_few_rows_of_tables_that_are_full() {
+    let (fixture, beside) = filled().await;
+    let mut session = beside.raw().await;
+    let full = "SELECT relname FROM pg_class WHERE relnamespace = 'doorstep'::regnamespace AND reltuples >= 1000";
+    let full: Vec<String> = sqlx_core::query_scalar::query_scalar(full).fetch_all(&mut session).await.unwrap();
+    for table in ["inbox_items", "deduplication_keys", "hook_deliveries", "scheduled_events"] {
+        assert!(full.iter().any(|name| name == table), "{table} is to be large: {full:?}");
+    }
+    let (fixture, much) = reads_too_much(fixture, &beside, |table| full.iter().any(|name| name == table) || table == "event_log").await;
+    assert!(much.is_empty(), "{much:#?}");
+    // The others are small here, and the planner rightly reads them whole: whether they have the index that they need is seen when it may not.
+    run(&mut session, format!("ALTER DATABASE {} SET enable_seqscan = off", beside.database.name())).await.unwrap();
+    let (fixture, much) = reads_too_much(fixture, &beside, |_| true).await;
     assert!(much.is_empty(), "{much:#?}");
     drop(fixture);
 }

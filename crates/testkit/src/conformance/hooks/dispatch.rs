@@ -22,6 +22,13 @@ fn at(value: u64) -> LogPosition {
     LogPosition { epoch: SyncEpoch::new(uuid::Uuid::from_u128(7)), seq: seq(value) }
 }
 
+/// The groups that the store has: one when it is embedded, several when it is shared.
+async fn groups(fixture: &Fixture) -> Vec<GroupNumber> {
+    let groups = fixture.store.groups().await.unwrap();
+    assert!(groups.contains(&GROUP) && groups.is_sorted_by(|one, next| one < next), "{groups:?}");
+    groups
+}
+
 async fn tenants(fixture: &Fixture) -> Vec<TenantHooks> {
     HookStore::tenants(&*fixture.store, &EVERY_GROUP, None, 99).await.unwrap()
 }
@@ -29,7 +36,9 @@ async fn tenants(fixture: &Fixture) -> Vec<TenantHooks> {
 pub(crate) async fn whoever_takes_the_group_fences_off_whoever_had_it(harness: &dyn Harness) {
     let fixture = Fixture::with_agents(harness, &["alpha"]).await;
     fixture.hook_for("alpha").await;
-    assert_eq!(fixture.store.groups().await, Ok(vec![GROUP]));
+    let groups = groups(&fixture).await;
+    assert!(groups.contains(&tenants(&fixture).await[0].group));
+    let absent = GroupNumber(groups.last().unwrap().0 + 1);
     let first = take(&fixture).await;
     assert_eq!(advance(&fixture, &fixture.tenant, first, at(1)).await, Ok(true));
     let second = take(&fixture).await;
@@ -42,10 +51,10 @@ pub(crate) async fn whoever_takes_the_group_fences_off_whoever_had_it(harness: &
     let fixture = fixture.reopen().await;
     assert!(take(&fixture).await > second, "also over a restart");
     assert_eq!(advance(&fixture, &fixture.tenant, second, at(9)).await, Ok(false));
-    let none = unit!(fixture, [], |tx| tx.take_group(GroupNumber(1)));
+    let none = unit!(fixture, [], |tx| tx.take_group(absent));
     assert_eq!(none, Err(StoreError::Conflict("there is no such group")));
     let tenant = fixture.tenant.clone();
-    assert_eq!(unit!(fixture, [tenant], |tx| tx.advance(&tenant, GroupNumber(1), Generation(0), at(9))), Ok(false));
+    assert_eq!(unit!(fixture, [tenant], |tx| tx.advance(&tenant, absent, Generation(0), at(9))), Ok(false));
 }
 
 pub(crate) async fn a_position_and_its_rings_are_stored_together_or_not_at_all(harness: &dyn Harness) {
@@ -86,12 +95,20 @@ pub(crate) async fn tenants_with_hooks_come_by_id(harness: &dyn Harness) {
     assert_eq!(advance(&fixture, &tenant("b"), generation, at(4)).await, Ok(true));
     assert_eq!(advance(&fixture, &tenant("none"), generation, at(4)).await, Ok(true));
     fixture.set_state_of(&tenant("c"), TenantState::Suspended).await;
-    let row = |name: &str, position| TenantHooks { tenant: tenant(name), group: GROUP, position };
-    assert_eq!(tenants(&fixture).await, [row("a", None), row("b", Some(at(4))), row("d", None)]);
-    let page = async |after: &str, limit| HookStore::tenants(&*fixture.store, &EVERY_GROUP, Some(&tenant(after)), limit).await.unwrap();
+    let row = |name: &str, position| (tenant(name), position);
+    let told = |found: &[TenantHooks]| found.iter().map(|each| (each.tenant.clone(), each.position)).collect::<Vec<_>>();
+    let all = tenants(&fixture).await;
+    assert_eq!(told(&all), [row("a", None), row("b", Some(at(4))), row("d", None)]);
+    let page = async |after: &str, limit| told(&HookStore::tenants(&*fixture.store, &EVERY_GROUP, Some(&tenant(after)), limit).await.unwrap());
     assert_eq!(page("a", 1).await, [row("b", Some(at(4)))]);
     assert_eq!(page("b", 9).await, [row("d", None)]);
     assert_eq!(page("d", 9).await, []);
+    // Each is in one group, and found by that one alone.
+    for group in groups(&fixture).await {
+        let expected: Vec<_> = all.iter().filter(|each| each.group == group).cloned().collect();
+        assert_eq!(HookStore::tenants(&*fixture.store, &[group], None, 99).await, Ok(expected));
+    }
+    assert_eq!(HookStore::tenants(&*fixture.store, &[], None, 99).await, Ok(vec![]));
 }
 
 pub(crate) async fn a_position_needs_an_active_tenant(harness: &dyn Harness) {
