@@ -8,6 +8,7 @@ use tempfile::TempDir;
 use testkit::{Http, ServerOptions, ServerProcess};
 use tokio::runtime::Runtime;
 
+use crate::bench::Bench;
 use crate::failure::Failure;
 use crate::wire::{HttpConnection, Request};
 
@@ -36,6 +37,8 @@ pub(crate) struct Surroundings {
 pub(crate) struct Ground {
     binary: PathBuf,
     directory: TempDir,
+    /// The shared store; the embedded one when absent.
+    database: Option<String>,
     /// The token of the owner.
     pub(crate) owner: String,
     /// The token of an app that may publish.
@@ -75,8 +78,23 @@ impl Server {
 impl Ground {
     /// Makes a fresh data directory below `directory`.
     pub(crate) fn prepare(binary: &Path, directory: &Path, surroundings: Surroundings, runtime: &Runtime) -> Result<Self, Failure> {
+        Self::over(binary, directory, None, surroundings, runtime)
+    }
+
+    /// The same over an empty PostgreSQL database.
+    pub(crate) fn shared(bench: &Bench, database: &str) -> Result<Self, Failure> {
+        Self::over(&bench.binary, &bench.directory, Some(database.to_owned()), Surroundings::default(), &bench.runtime)
+    }
+
+    fn over(
+        binary: &Path,
+        directory: &Path,
+        database: Option<String>,
+        surroundings: Surroundings,
+        runtime: &Runtime,
+    ) -> Result<Self, Failure> {
         let directory = tempfile::tempdir_in(directory).map_err(Failure::io("make a data directory"))?;
-        let server = Server::start(options(binary, &directory))?;
+        let server = Server::start(options(binary, directory.path(), "data", database.as_deref()))?;
         let owner = server.process.owner_token();
         let http = Http::new(&server.process.url, &owner);
         let ground = runtime.block_on(async {
@@ -85,7 +103,7 @@ impl Ground {
             let producer = principal(&http, "app", "producer", "post").await?;
             let reader = principal(&http, "agent", "reader", "read").await?;
             let watcher = principal(&http, "app", "watcher", "read").await?;
-            let ground = Self { binary: binary.to_owned(), directory, owner, producer, reader, watcher };
+            let ground = Self { binary: binary.to_owned(), directory, database, owner, producer, reader, watcher };
             ground.surround(&http, surroundings).await?;
             ground.publish(server.address, surroundings.events).await?;
             Ok::<_, Failure>(ground)
@@ -96,8 +114,17 @@ impl Ground {
 
     /// Starts a server over it, with these configuration keys set.
     pub(crate) fn serve(&self, config: &[(&str, &str)]) -> Result<Server, Failure> {
-        let options = config.iter().fold(options(&self.binary, &self.directory), |options, (key, value)| options.with(key, value));
-        Server::start(options)
+        self.serve_in("data", config)
+    }
+
+    /// Another node over the shared store.
+    pub(crate) fn serve_node(&self, number: usize, config: &[(&str, &str)]) -> Result<Server, Failure> {
+        self.serve_in(&format!("node-{number}"), config)
+    }
+
+    fn serve_in(&self, data: &str, config: &[(&str, &str)]) -> Result<Server, Failure> {
+        let options = options(&self.binary, self.directory.path(), data, self.database.as_deref());
+        Server::start(config.iter().fold(options, |options, (key, value)| options.with(key, value)))
     }
 
     /// The store's database file.
@@ -156,8 +183,12 @@ pub(crate) fn event(text: &str) -> String {
     format!(r#"{{"type":"bench.event","channel":"{CHANNEL}","payload":{{"text":"{text}"}}}}"#)
 }
 
-fn options(binary: &Path, directory: &TempDir) -> ServerOptions {
-    ServerOptions::new(binary, directory.path().join("data"))
+fn options(binary: &Path, directory: &Path, data: &str, database: Option<&str>) -> ServerOptions {
+    let options = ServerOptions::new(binary, directory.join(data));
+    match database {
+        Some(url) => options.with("database.url", url).with("database.auto_migrate", "true"),
+        None => options,
+    }
 }
 
 /// Creates something and answers what the server says of it.

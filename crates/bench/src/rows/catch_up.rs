@@ -43,7 +43,7 @@ fn consumer(round: usize) -> String {
 }
 
 /// Events per second, from `identify` to the last one.
-async fn catch_up(address: SocketAddr, token: &str, consumer: &str, events: usize) -> Result<f64, Failure> {
+pub(super) async fn catch_up(address: SocketAddr, token: &str, consumer: &str, events: usize) -> Result<f64, Failure> {
     let begin = Instant::now();
     let mut follower = Follower::identify(address, token, consumer).await?;
     let (mut seen, mut last) = (0, 0);

@@ -12,6 +12,7 @@ mod inbox;
 mod load;
 mod publish;
 mod rest;
+mod shared;
 mod start;
 mod wake;
 
@@ -55,11 +56,17 @@ pub(crate) enum RowName {
     Idle,
     /// From the start of the process to ready
     Start,
+    /// PostgreSQL: single events over 64 connections
+    PostgresPublish,
+    /// PostgreSQL: 100 events in each request over 8 connections
+    PostgresPublishBatch,
+    /// PostgreSQL: three consumers far behind the head, on one node and on three
+    PostgresNodes,
 }
 
 impl RowName {
     /// All rows in the order in which they are measured.
-    pub(crate) const ALL: [Self; 13] = [
+    pub(crate) const ALL: [Self; 16] = [
         Self::Floors,
         Self::Publish,
         Self::PublishBatch,
@@ -73,11 +80,14 @@ impl RowName {
         Self::Hook,
         Self::Idle,
         Self::Start,
+        Self::PostgresPublish,
+        Self::PostgresPublishBatch,
+        Self::PostgresNodes,
     ];
 
     /// Whether it runs on a prepared data directory.
     pub(crate) fn needs_ground(self) -> bool {
-        self != Self::Floors
+        !matches!(self, Self::Floors | Self::PostgresPublish | Self::PostgresPublishBatch | Self::PostgresNodes)
     }
 }
 
@@ -90,9 +100,8 @@ impl fmt::Display for RowName {
 
 /// Measures a row.
 pub(crate) fn run(row: RowName, bench: &Bench, ground: Option<&Ground>) -> Result<Vec<Line>, Failure> {
-    let Some(ground) = ground else { return floors::run(bench) };
+    let Some(ground) = ground else { return run_alone(row, bench) };
     match row {
-        RowName::Floors => floors::run(bench),
         RowName::Publish => publish::single(bench, ground),
         RowName::PublishBatch => publish::batches(bench, ground),
         RowName::Deliver => deliver::run(bench, ground),
@@ -105,6 +114,17 @@ pub(crate) fn run(row: RowName, bench: &Bench, ground: Option<&Ground>) -> Resul
         RowName::Hook => hook::run(bench, ground),
         RowName::Idle => idle::run(bench, ground),
         RowName::Start => start::run(bench, ground),
+        RowName::Floors | RowName::PostgresPublish | RowName::PostgresPublishBatch | RowName::PostgresNodes => run_alone(row, bench),
+    }
+}
+
+/// Measures a row that has no data directory, or makes its own.
+fn run_alone(row: RowName, bench: &Bench) -> Result<Vec<Line>, Failure> {
+    match row {
+        RowName::PostgresPublish => shared::single(bench),
+        RowName::PostgresPublishBatch => shared::batches(bench),
+        RowName::PostgresNodes => shared::nodes(bench),
+        _ => floors::run(bench),
     }
 }
 

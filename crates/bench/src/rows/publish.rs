@@ -75,7 +75,7 @@ fn measure(bench: &Bench, ground: &Ground, shape: &Shape) -> Result<(Vec<f64>, V
     Ok(unzip(rounds))
 }
 
-fn latencies(row: RowName, answers: &[Answered], target: Target) -> [Line; 2] {
+pub(super) fn latencies(row: RowName, answers: &[Answered], target: Target) -> [Line; 2] {
     let percentile = |percent| answers.iter().map(|answered| answered.latencies.percentile(percent)).collect();
     [Line::new(row, "p50", Unit::Seconds, percentile(50.0)), Line::new(row, "p99", Unit::Seconds, percentile(99.0)).target(target)]
 }
