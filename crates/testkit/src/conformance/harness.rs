@@ -57,6 +57,11 @@ pub trait Harness: Send + Sync {
     /// Makes an empty store in a place of its own (a directory, a database), which goes when the answer is dropped. What the store does is decided
     /// by this clock alone.
     async fn open(&self, clock: Arc<dyn Clock>) -> Box<dyn Subject>;
+
+    /// How many random cases a property tries. A store behind a socket may ask for fewer than `usual`.
+    fn cases(&self, usual: u32) -> u32 {
+        usual
+    }
 }
 
 /// An open store.

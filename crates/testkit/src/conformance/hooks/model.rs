@@ -216,7 +216,8 @@ async fn made(fixture: &Fixture, tenant: &TenantId) -> Hook {
 }
 
 pub(crate) async fn rings_are_answered_as_a_list_of_them_would(harness: &dyn Harness) {
-    let config = ProptestConfig { cases: 32, failure_persistence: None, ..ProptestConfig::default() };
+    let wanted = harness.cases(32);
+    let config = ProptestConfig { cases: wanted, failure_persistence: None, ..ProptestConfig::default() };
     let mut cases = std::sync::atomic::AtomicU64::new(0);
     let outcome = TestRunner::new(config).run(&proptest::collection::vec(change(), 1..30), |changes| {
         cases.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -231,5 +232,5 @@ pub(crate) async fn rings_are_answered_as_a_list_of_them_would(harness: &dyn Har
         Ok(())
     });
     outcome.unwrap();
-    assert!(*cases.get_mut() >= 32);
+    assert!(*cases.get_mut() >= u64::from(wanted));
 }

@@ -64,7 +64,7 @@ pub(crate) async fn what_was_published_while_its_agent_went_is_discarded_though_
     let long_ago = fixture.now().minus(MINUTE * 600);
     while fixture.prune(long_ago, 1).await {}
     assert_eq!((fixture.item("beta", id).await, fixture.row("beta").await), (None, None));
-    assert!(states(&fixture, "inbox_ended").contains(&7), "it has an end like what its agent left");
+    assert!(fixture.count("inbox_ended WHERE state = 7").await > 0, "it has an end like what its agent left");
     for (name, count) in [("alpha", 1), ("gamma", 2)] {
         assert_eq!(fixture.available(name, QueueFilter::default(), 9).await.len(), count, "{name} keeps its inbox");
     }

@@ -254,7 +254,8 @@ impl Model<'_> {
 pub(crate) async fn an_inbox_answers_as_a_list_of_its_items_would(harness: &dyn Harness) {
     let fixture = Fixture::new(harness).await;
     let cases = AtomicU64::new(0);
-    let config = ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() };
+    let wanted = harness.cases(48);
+    let config = ProptestConfig { cases: wanted, failure_persistence: None, ..ProptestConfig::default() };
     let outcome = TestRunner::new(config).run(&proptest::collection::vec(change(), 1..30), |changes| {
         // Each case has an inbox of its own.
         let agent = format!("agent{}", cases.fetch_add(1, Ordering::Relaxed));
@@ -268,5 +269,5 @@ pub(crate) async fn an_inbox_answers_as_a_list_of_its_items_would(harness: &dyn 
         Ok(())
     });
     outcome.unwrap();
-    assert!(cases.load(Ordering::Relaxed) >= 48);
+    assert!(cases.load(Ordering::Relaxed) >= u64::from(wanted));
 }
