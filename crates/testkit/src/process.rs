@@ -17,12 +17,14 @@ pub struct ServerOptions {
     pub data: PathBuf,
     /// Configuration keys and values, set in the environment.
     pub config: Vec<(String, String)>,
+    /// Further variables of its environment.
+    pub environment: Vec<(String, String)>,
 }
 
 impl ServerOptions {
     /// Defaults on a data directory.
     pub fn new(binary: impl Into<PathBuf>, data: impl Into<PathBuf>) -> Self {
-        Self { binary: binary.into(), data: data.into(), config: Vec::new() }
+        Self { binary: binary.into(), data: data.into(), config: Vec::new(), environment: Vec::new() }
     }
 
     /// With `key` set to `value`.
@@ -37,6 +39,7 @@ impl ServerOptions {
         let mut command = Command::new(&self.binary);
         command.arg("serve").arg("--data-dir").arg(&self.data).args(["--listen", "127.0.0.1:0"]);
         command.current_dir(self.data.parent().unwrap_or(Path::new(".")));
+        command.envs(self.environment.iter().map(|(name, value)| (name, value)));
         for (key, value) in &self.config {
             command.env(format!("DOORSTEP__{}", key.to_uppercase().replace('.', "__")), value);
         }

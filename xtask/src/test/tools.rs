@@ -25,6 +25,7 @@ pub(crate) fn check(root: &Path) -> Result<Runner, Failure> {
     )?;
     require("cargo", process::cargo(root).arg("--version"), "install Rust from https://rustup.rs")?;
     packages::provide("initdb", "postgresql", "the shared store")?;
+    packages::provide("faketime", "faketime", "nodes whose clocks are wrong")?;
     packages::provide("nats-server", "nats-server", "hints between nodes")?;
     let nextest = process::version_line(process::cargo(root).args(["nextest", "--version"]));
     output::line(&format!("runner: {}", nextest.as_deref().unwrap_or("cargo test (cargo-nextest is not installed)")));

@@ -89,6 +89,31 @@ impl Cluster {
     /// # Errors
     /// A sentence with what is missing or failed.
     pub fn try_start(options: &ClusterOptions) -> Result<Self, String> {
+        Self::raise(options, Self::make)
+    }
+
+    /// A copy of this one that follows it and calls itself `standby`.
+    ///
+    /// # Panics
+    /// When it cannot be made or started; for a cluster without [`Durability::Full`], which tells nobody what it does.
+    pub fn standby(&self) -> Self {
+        let follow = |standby: &Self| {
+            let mut command = self.own().programs.command("pg_basebackup");
+            command.arg("-D").arg(standby.data()).args(["-d", &self.url, "-X", "stream", "--checkpoint=fast", "--no-sync"]);
+            run(&mut command)?;
+            std::fs::write(standby.data().join("standby.signal"), "").map_err(|error| format!("standby.signal: {error}"))
+        };
+        let primary = format!("host=127.0.0.1 port={} user=postgres application_name=standby", self.port());
+        let options = ClusterOptions::new(Durability::Full).with("primary_conninfo", &primary);
+        Self::raise(&options, follow).unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    /// Makes a standby a primary.
+    pub fn promote(&self) {
+        self.control(&["promote"]);
+    }
+
+    fn raise(options: &ClusterOptions, make: impl FnOnce(&Self) -> Result<(), String>) -> Result<Self, String> {
         let programs = ServerPrograms::find()?;
         let name = format!("doorstep-postgres-{}-{}", std::process::id(), MADE.fetch_add(1, Ordering::Relaxed));
         let directory = place(options.durability).join(name);
@@ -98,7 +123,7 @@ impl Cluster {
         }
         let watchdog = watch(&programs, &directory)?;
         let mut cluster = Self { url: String::new(), own: Some(Own { programs, directory, watchdog }) };
-        cluster.make()?;
+        make(&cluster)?;
         cluster.configure(options)?;
         for _ in 0..ATTEMPTS {
             let port = free_port()?;

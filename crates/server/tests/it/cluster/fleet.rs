@@ -45,15 +45,31 @@ impl Fleet {
         fleet
     }
 
+    /// Nodes that hear each other, each with environment variables of its own.
+    pub(crate) async fn with_environment(count: usize, config: &[(&str, &str)], environment: impl Fn(usize) -> Vec<(String, String)>) -> Self {
+        let database = Cluster::shared().empty_database().await;
+        let url = database.url.clone();
+        let mut fleet = Self::made(&url, count, config, environment).await;
+        fleet.database = Some(database);
+        fleet.are_listening().await;
+        fleet
+    }
+
     /// So many nodes over the database at `url`.
     pub(crate) async fn over(url: &str, count: usize, config: &[(&str, &str)]) -> Self {
+        Self::made(url, count, config, |_| Vec::new()).await
+    }
+
+    async fn made(url: &str, count: usize, config: &[(&str, &str)], environment: impl Fn(usize) -> Vec<(String, String)>) -> Self {
         let directory = tempfile::tempdir().unwrap();
         let node = |number: usize| {
             let data = directory.path().join(format!("node{number}")).join("data");
             std::fs::create_dir_all(&data).unwrap();
             let options = ServerOptions::new(env!("CARGO_BIN_EXE_doorstep"), data).with("security.master_key", MASTER_KEY);
             let options = options.with("database.url", url).with("database.auto_migrate", "true").with("cluster.node_name", &format!("node{number}"));
-            SOON.iter().chain(config).fold(options, |options, (key, value)| options.with(key, value))
+            let mut options = SOON.iter().chain(config).fold(options, |options, (key, value)| options.with(key, value));
+            options.environment = environment(number);
+            options
         };
         let options: Vec<_> = (0..count).map(node).collect();
         // The first one makes the schema and the first tenant.

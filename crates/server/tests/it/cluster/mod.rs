@@ -8,4 +8,5 @@ mod nodes;
 mod outages;
 mod proxy;
 mod publishing;
+mod skew;
 mod work;

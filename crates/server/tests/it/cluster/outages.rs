@@ -9,6 +9,7 @@ use testkit::postgres::{Cluster, ClusterOptions, Durability};
 use testkit::{Deadline, Frame, Http, Peer, eventually};
 
 use super::fleet::Fleet;
+use super::proxy::Proxy;
 
 /// How long recovering may take once the database is back.
 const SECONDS: Duration = Duration::from_secs(15);
@@ -69,11 +70,8 @@ async fn consume(url: String, token: String, consumer: &str, until: impl Fn() ->
     }
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_database_that_restarts_under_load_costs_503s_and_no_acknowledged_event() {
-    let cluster = Cluster::start(&ClusterOptions::new(Durability::Full));
-    let database = cluster.empty_database().await;
-    let mut fleet = Fleet::over(&database.url, 2, &[]).await;
+/// Publishes and consumes on both nodes of `fleet` while `interrupt` does something to the database, and holds what was told against what is there.
+async fn holds_under_load(mut fleet: Fleet, interrupt: impl AsyncFnOnce()) {
     fleet.are_listening().await;
     let start = fleet.owner(0).get("/v1/events").await.expect(200)["head_seq"].as_u64().unwrap();
     let last = Arc::new(std::sync::Mutex::new(None));
@@ -92,20 +90,8 @@ async fn a_database_that_restarts_under_load_costs_503s_and_no_acknowledged_even
     let writers: Vec<_> =
         (0..4).map(|writer| tokio::spawn(publish(fleet.cast_at(writer % 2).producer, writer, Arc::clone(&stop)))).collect();
     tokio::time::sleep(Duration::from_millis(700)).await;
-    cluster.crash();
-    tokio::time::sleep(Duration::from_millis(700)).await;
-    cluster.start_again();
-    // Whoever publishes again and again gets through again soon, on both nodes.
-    let back = Instant::now();
-    for node in 0..2 {
-        let producer = fleet.cast_at(node).producer;
-        eventually("publishing works again", async || {
-            let event = json!({"type": "message.created", "channel": "support/general", "payload": {"back": node}});
-            (producer.post("/v1/events", &event).await.status == 201).then_some(())
-        })
-        .await;
-    }
-    assert!(back.elapsed() < SECONDS, "{:?}", back.elapsed());
+    interrupt().await;
+    works_again(&fleet).await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     stop.store(true, Ordering::SeqCst);
     let (mut acknowledged, mut refused) = (Vec::new(), 0);
@@ -125,14 +111,57 @@ async fn a_database_that_restarts_under_load_costs_503s_and_no_acknowledged_even
         let seen = consumer.await.unwrap();
         assert_eq!(seen, seqs, "each reader saw each event, in order");
     }
-    eventually("hints go again", async || {
-        let url = fleet.url(1).to_owned();
-        (super::fleet::metric(&url, "doorstep_hints_listening").await == 1.0).then_some(())
-    })
-    .await;
+    fleet.are_listening().await;
     for node in 0..2 {
         Http::anonymous(fleet.url(node)).get("/readyz").await.expect(200);
         fleet.take(node).kill();
     }
-    drop(database);
+}
+
+/// Whoever publishes again and again gets through again soon, on both nodes.
+async fn works_again(fleet: &Fleet) {
+    let back = Instant::now();
+    for node in 0..2 {
+        let producer = fleet.cast_at(node).producer;
+        eventually("publishing works again", async || {
+            let event = json!({"type": "message.created", "channel": "support/general", "payload": {"back": node}});
+            (producer.post("/v1/events", &event).await.status == 201).then_some(())
+        })
+        .await;
+    }
+    assert!(back.elapsed() < SECONDS, "{:?}", back.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_database_that_restarts_under_load_costs_503s_and_no_acknowledged_event() {
+    let cluster = Cluster::start(&ClusterOptions::new(Durability::Full));
+    let database = cluster.empty_database().await;
+    let fleet = Fleet::over(&database.url, 2, &[]).await;
+    let interrupt = async || {
+        cluster.crash();
+        tokio::time::sleep(Duration::from_millis(700)).await;
+        cluster.start_again();
+    };
+    holds_under_load(fleet, interrupt).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_synchronous_standby_that_is_promoted_has_every_acknowledged_event() {
+    let primary = Cluster::start(&ClusterOptions::new(Durability::Full));
+    let database = primary.empty_database().await;
+    let proxy = Proxy::start(primary.port()).await;
+    let through = database.url.replace(&format!(":{}/", primary.port()), &format!(":{}/", proxy.port));
+    let fleet = Fleet::over(&through, 2, &[]).await;
+    let standby = primary.standby();
+    database.run("ALTER SYSTEM SET synchronous_standby_names = 'standby'").await;
+    database.run("SELECT pg_reload_conf()").await;
+    database.wait_for("SELECT count(*) FROM pg_stat_replication WHERE sync_state = 'sync'", 1).await;
+    let interrupt = async || {
+        primary.crash();
+        proxy.cut();
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        standby.promote();
+        proxy.lead_to(standby.port());
+    };
+    holds_under_load(fleet, interrupt).await;
 }

@@ -1,7 +1,7 @@
 //! A way to the database that a test can cut.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -23,6 +23,7 @@ pub(crate) struct Proxy {
     /// The number of the last order, and what it was. A connection obeys orders that were given after it was made.
     orders: watch::Sender<(u64, Order)>,
     harmed: Arc<AtomicU64>,
+    server: Arc<AtomicU16>,
     accepting: JoinHandle<()>,
 }
 
@@ -33,15 +34,17 @@ impl Proxy {
         let (orders, following) = watch::channel((0, Order::Cut));
         let harmed = Arc::<AtomicU64>::default();
         let counting = Arc::clone(&harmed);
+        let server = Arc::new(AtomicU16::new(server));
+        let reading = Arc::clone(&server);
         let accepting = tokio::spawn(async move {
             while let Ok((client, _)) = listener.accept().await {
-                let Ok(server) = TcpStream::connect(("127.0.0.1", server)).await else { continue };
+                let Ok(server) = TcpStream::connect(("127.0.0.1", reading.load(Ordering::SeqCst))).await else { continue };
                 let (mut orders, harmed) = (following.clone(), Arc::clone(&counting));
                 orders.mark_unchanged();
                 tokio::spawn(pass(client, server, orders, harmed));
             }
         });
-        Self { port, orders, harmed, accepting }
+        Self { port, orders, harmed, server, accepting }
     }
 
     /// On every connection that there is, the server does what it was asked, and nobody hears the answer.
@@ -52,6 +55,11 @@ impl Proxy {
     /// Every connection that there is is cut where it is.
     pub(crate) fn cut(&self) {
         self.order(Order::Cut);
+    }
+
+    /// From now on new connections go to this server.
+    pub(crate) fn lead_to(&self, server: u16) {
+        self.server.store(server, Ordering::SeqCst);
     }
 
     fn order(&self, order: Order) {
