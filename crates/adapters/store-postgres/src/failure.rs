@@ -203,6 +203,7 @@ fn map(error: &Error) -> StoreError {
         StoreError::Full => tracing::error!(error = %error, "the database has no room"),
         StoreError::Corrupt(_) => tracing::error!(error = %error, sql.state = state, "the database is corrupt"),
         StoreError::Unavailable => tracing::error!(error = %error, sql.state = state, "the database failed"),
+        StoreError::Conflict(_) if state.starts_with("22") => tracing::error!(error = %error, sql.state = state, "the database refused a value"),
         _ => tracing::debug!(error = %error, sql.state = state, "the database refused"),
     }
     mapped
@@ -216,6 +217,8 @@ fn by_state(state: &str) -> StoreError {
         "53300" | "53400" => StoreError::Overloaded,
         "XX001" | "XX002" => StoreError::Corrupt("the database reports damaged data".to_owned()),
         "54000" => StoreError::Conflict("larger than the store can hold"),
+        // Rules hold such values off; if one comes through, it is the fault of this request and not of those beside it.
+        _ if state.starts_with("22") => StoreError::Conflict("a value that the store cannot hold"),
         _ if state.starts_with("23") => StoreError::Conflict("a stored row forbids it"),
         _ => StoreError::Unavailable,
     }
@@ -233,6 +236,9 @@ mod tests {
             assert_eq!(by_state(state), StoreError::Transient, "{state}");
         }
         for state in ["23505", "23503", "23514"] {
+            assert!(matches!(by_state(state), StoreError::Conflict(_)), "{state}");
+        }
+        for state in ["54000", "22021", "22P05"] {
             assert!(matches!(by_state(state), StoreError::Conflict(_)), "{state}");
         }
         assert_eq!(by_state("53100"), StoreError::Full);

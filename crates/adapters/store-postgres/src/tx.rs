@@ -75,6 +75,8 @@ pub(crate) struct WriteTx {
     appended: Vec<AppendedEvents>,
     administered: Vec<TenantId>,
     inboxes: Held,
+    /// How many requests share it.
+    units: u64,
 }
 
 impl WriteTx {
@@ -156,6 +158,11 @@ impl WriteTx {
         }
     }
 
+    /// How many requests share this transaction, when it is not one.
+    pub(crate) fn set_units(&mut self, units: usize) {
+        self.units = units as u64;
+    }
+
     pub(crate) async fn begin(shared: &Arc<Shared>, pool: &Pool) -> Result<Self, Failure> {
         let mut lease = pool.lend().await?;
         lease.set_open(true);
@@ -163,6 +170,7 @@ impl WriteTx {
         let row = db::script(sql!("store/begin")).fetch_one(&mut *lease).await?;
         let xid = row.try_get(0)?;
         let shared = Arc::clone(shared);
-        Ok(Self { lease, shared, xid, began, heads: HashMap::new(), appended: Vec::new(), administered: Vec::new(), inboxes: Held::default() })
+        let (heads, appended, administered) = (HashMap::new(), Vec::new(), Vec::new());
+        Ok(Self { lease, shared, xid, began, heads, appended, administered, inboxes: Held::default(), units: 1 })
     }
 }

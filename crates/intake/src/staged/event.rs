@@ -41,9 +41,17 @@ struct Body {
     #[serde(default, deserialize_with = "present")]
     correlation: Option<BTreeMap<String, String>>,
     #[serde(default, deserialize_with = "present")]
-    payload_ref: Option<PayloadRef>,
+    payload_ref: Option<Reference>,
     #[serde(default, deserialize_with = "present")]
     payload: Option<Box<RawValue>>,
+}
+
+/// A [`PayloadRef`] as it is handed in: with nothing else in it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Reference {
+    kind: String,
+    id: String,
 }
 
 #[derive(Deserialize)]
@@ -97,7 +105,7 @@ pub(super) fn read(text: &str, staged_at: Timestamp, settings: &Settings) -> Res
         summary: body.summary,
         deduplication_key: body.deduplication_key,
         correlation: body.correlation,
-        payload_ref: body.payload_ref,
+        payload_ref: body.payload_ref.map(|Reference { kind, id }| PayloadRef { kind, id }),
         payload: body.payload,
     };
     validate(0, &event, settings, staged_at).map_err(|refusal| {

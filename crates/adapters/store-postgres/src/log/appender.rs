@@ -81,6 +81,11 @@ impl Appenders {
         Ok(false)
     }
 
+    /// Everything that waits for a log; nobody works on it any more.
+    fn drain(&self, tenant: &TenantId) -> VecDeque<Request> {
+        self.queues().remove(tenant).unwrap_or_default().requests
+    }
+
     /// The next batch of a log; `None`, and the queue is gone, when nothing waits.
     fn take(&self, options: &PostgresOptions, tenant: &TenantId) -> Option<Vec<Request>> {
         let mut queues = self.queues();
@@ -133,32 +138,61 @@ pub(crate) async fn append(shared: &Arc<Shared>, tenant: &TenantId, publications
 
 /// Commits batch after batch of one log until nothing waits.
 async fn work(shared: Arc<Shared>, tenant: TenantId) {
+    let mut worker = Worker { shared: &shared, tenant: &tenant, is_done: false };
     while let Some(batch) = shared.appenders.take(&shared.options, &tenant) {
         let requests: Vec<Arc<[Publication]>> = batch.iter().map(|request| Arc::clone(&request.publications)).collect();
-        let answers = match commit(&shared, &tenant, &requests).await {
-            Ok(answers) => answers.into_iter().map(Ok).collect(),
-            Err(error) if batch.len() > 1 && is_of_one(&error) => one_by_one(&shared, &tenant, &requests).await,
-            Err(error) => vec![Err(error); batch.len()],
-        };
+        let answers = settle(&shared, &tenant, &requests).await;
+        let is_away = answers.iter().all(|answer| matches!(answer, Err(StoreError::Unavailable)));
         for (request, answer) in batch.into_iter().zip(answers) {
             // Who asked may have gone away.
             let _ = request.answer.send(answer);
         }
+        // A server that is away must not hold up the end once for each batch.
+        if is_away && shared.cancel.is_cancelled() {
+            return;
+        }
+    }
+    worker.is_done = true;
+}
+
+/// Who works on a queue. When that ends before the queue does, nobody may wait in it for ever, and the next request begins anew.
+struct Worker<'a> {
+    shared: &'a Shared,
+    tenant: &'a TenantId,
+    is_done: bool,
+}
+
+impl Drop for Worker<'_> {
+    fn drop(&mut self) {
+        if self.is_done {
+            return;
+        }
+        for request in self.shared.appenders.drain(self.tenant) {
+            let _ = request.answer.send(Err(StoreError::Unavailable));
+        }
     }
 }
 
-/// Whether what went wrong may be the fault of one request of several.
-const fn is_of_one(error: &StoreError) -> bool {
-    !matches!(error, StoreError::Unavailable | StoreError::InDoubt | StoreError::Full | StoreError::Overloaded | StoreError::TenantInactive)
-}
-
-async fn one_by_one(shared: &Arc<Shared>, tenant: &TenantId, requests: &[Arc<[Publication]>]) -> Vec<Answer> {
-    let mut answers = Vec::with_capacity(requests.len());
-    for request in requests {
-        let alone = commit(shared, tenant, std::slice::from_ref(request)).await;
-        answers.push(alone.and_then(|answers| answers.into_iter().next().ok_or(StoreError::InDoubt)));
+/// What becomes of each request of a batch. When one of them may be why all failed, halves are tried, down to that one.
+async fn settle(shared: &Arc<Shared>, tenant: &TenantId, batch: &[Arc<[Publication]>]) -> Vec<Answer> {
+    let mut answers = Vec::with_capacity(batch.len());
+    let mut pending = vec![batch];
+    while let Some(part) = pending.pop() {
+        match commit(shared, tenant, part).await {
+            Ok(appended) => answers.extend(appended.into_iter().map(Ok)),
+            Err(error) if part.len() > 1 && is_of_one(&error) => {
+                let (first, rest) = part.split_at(part.len() / 2);
+                pending.extend([rest, first]);
+            }
+            Err(error) => answers.extend(std::iter::repeat_n(Err(error), part.len())),
+        }
     }
     answers
+}
+
+/// Whether what went wrong may be the fault of one request of several: of what it holds, not of the log, the server or the moment.
+const fn is_of_one(error: &StoreError) -> bool {
+    matches!(error, StoreError::Conflict(_) | StoreError::Corrupt(_))
 }
 
 async fn commit(shared: &Arc<Shared>, tenant: &TenantId, requests: &[Arc<[Publication]>]) -> Result<Vec<AppendAnswer>, StoreError> {
@@ -167,6 +201,7 @@ async fn commit(shared: &Arc<Shared>, tenant: &TenantId, requests: &[Arc<[Public
         Box::pin(async move {
             let requests: Vec<&[Publication]> = requests.iter().map(AsRef::as_ref).collect();
             let appended = tx.append_requests(&tenant, &requests).await?;
+            tx.set_units(requests.len());
             Ok((appended, tx.log_head(&tenant).await?.seq))
         })
     });

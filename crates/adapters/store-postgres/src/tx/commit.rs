@@ -23,7 +23,7 @@ impl WriteTx {
         let failure = match answer {
             Ok(Ok(_)) => {
                 self.lease.set_open(false);
-                announce(&self.shared, self.began, std::mem::take(&mut self.appended));
+                announce(&self.shared, self.began, self.units, std::mem::take(&mut self.appended));
                 inbox::note_taken(&self.shared, self.inboxes.taken());
                 return Ok(());
             }
@@ -43,13 +43,14 @@ impl WriteTx {
     }
 
     async fn resolve(self, name: &'static str) -> Result<(), StoreError> {
-        let Self { mut lease, shared, xid, began, appended, .. } = self;
+        let Self { mut lease, shared, xid, began, appended, units, mut inboxes, .. } = self;
         lease.set_unsure();
         drop(lease);
         match shared.doubt.outcome(&shared, &xid, began, &appended).await {
             Outcome::Committed => {
                 shared.metrics.resolved();
-                announce(&shared, began, appended);
+                announce(&shared, began, units, appended);
+                inbox::note_taken(&shared, inboxes.taken());
                 Ok(())
             }
             Outcome::RolledBack => {
@@ -65,11 +66,11 @@ impl WriteTx {
     }
 }
 
-fn announce(shared: &Shared, began: Instant, appended: Vec<AppendedEvents>) {
+fn announce(shared: &Shared, began: Instant, units: u64, appended: Vec<AppendedEvents>) {
     let mut events = 0;
     for each in appended {
         events += each.events.len() as u64;
         shared.tell(&each.tenant, each.epoch, &each.events);
     }
-    shared.metrics.committed(1, events, began.elapsed());
+    shared.metrics.committed(units, events, began.elapsed());
 }

@@ -55,15 +55,19 @@ async fn repeat<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, fun
 where
     F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
 {
-    // A lock that is never given free, or a server that is away, must not hold a caller for as many times as there are attempts.
-    let deadline = Instant::now() + shared.options.acquire_timeout.max(shared.options.lock_timeout);
+    // A server that is away, or a lock that is never given free, must not hold a caller for as many times as there are attempts.
+    let began = Instant::now();
+    let patience = |error: &StoreError| match error {
+        StoreError::Transient => shared.options.lock_timeout.saturating_mul(3),
+        _ => shared.options.acquire_timeout,
+    };
     let mut pause = PAUSE;
     let mut attempts = 1;
     loop {
         match attempt(shared, pool, name, function).await {
             Ok(value) => return Ok(value),
             Err(Failed::Lasting(error)) => return Err(error),
-            Err(Failed::Passing(error)) if attempts == ATTEMPTS || Instant::now() >= deadline => return Err(error),
+            Err(Failed::Passing(error)) if attempts == ATTEMPTS || began.elapsed() >= patience(&error) => return Err(error),
             Err(Failed::Passing(_)) => shared.metrics.retried(name),
         }
         attempts += 1;

@@ -32,6 +32,10 @@ impl Harness for Postgres {
     async fn open(&self, clock: Arc<dyn Clock>) -> Box<dyn Subject> {
         Box::new(Opened::in_new_database(clock).await)
     }
+
+    fn cases(&self, usual: u32) -> u32 {
+        usual / 4
+    }
 }
 
 pub(crate) struct Opened {
@@ -42,14 +46,22 @@ pub(crate) struct Opened {
 
 impl Opened {
     pub(crate) async fn in_new_database(clock: Arc<dyn Clock>) -> Self {
+        Self::in_database_of(Cluster::shared(), clock).await
+    }
+
+    pub(crate) async fn in_database_of(cluster: &Cluster, clock: Arc<dyn Clock>) -> Self {
         let migrate = async |url: &str| drop(schema::up(&PostgresOptions::new(url), &SystemClock::new()).await.unwrap());
-        let database = Cluster::shared().database(&template(), migrate).await;
+        let database = cluster.database(&template(), migrate).await;
         Self::over(Arc::new(database), clock).await
     }
 
     /// Another node of the same database, or the same one after a restart.
     pub(crate) async fn over(database: Arc<TestDatabase>, clock: Arc<dyn Clock>) -> Self {
         let options = PostgresOptions { connections: 8, append_connections: 2, ..PostgresOptions::new(&database.url) };
+        Self::set_up(database, options, clock).await
+    }
+
+    pub(crate) async fn set_up(database: Arc<TestDatabase>, options: PostgresOptions, clock: Arc<dyn Clock>) -> Self {
         let store = PostgresStore::connect(options, Arc::clone(&clock)).await.unwrap();
         Self { database, store, clock }
     }

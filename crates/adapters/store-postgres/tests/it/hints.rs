@@ -88,7 +88,7 @@ fn taken(agent: &str) -> Hint {
 }
 
 #[tokio::test]
-async fn what_one_node_tells_the_other_hears_however_much_it_is() {
+pub(crate) async fn what_one_node_tells_the_other_hears_however_much_it_is() {
     let Two { one, two, database, .. } = Two::open().await;
     let (teller, hearer) = (Carrier::start(1, &one, &options()), Carrier::start(2, &two, &options()));
     teller.is_listening().await;

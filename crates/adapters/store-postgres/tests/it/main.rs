@@ -8,10 +8,13 @@
 )]
 
 mod administration;
+mod appender;
 mod conformance;
 mod exchange;
 mod hints;
 mod nodes;
 mod plans;
+mod proxy;
+mod settings;
 mod staged;
 mod statements;

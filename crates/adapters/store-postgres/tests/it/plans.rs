@@ -28,6 +28,14 @@ const WHOLE_TABLES: &[(&str, &str)] = &[
     ("hooks/totals", "counts, for metrics"),
     ("union/inbox_totals", "one row per inbox, for metrics"),
     ("store/migrations", "one row per release of the schema"),
+    ("cluster/nodes", "one row per server process"),
+    ("cluster/forget_nodes", "one row per server process"),
+    ("cluster/give_all_back", "one row per kind of background work"),
+    ("intake/put_publish_limits", "one row"),
+    ("sync/new_epochs", "every log gets a new epoch, while no server runs"),
+    ("inbox/end_sessions", "the same step of an operator"),
+    ("inbox/forget_claims", "the same step of an operator"),
+    ("inbox/forget_lease_keys", "the same step of an operator"),
 ];
 
 /// How a statement begins that is no query: it has no plan.

@@ -160,7 +160,7 @@ async fn commits_that_follow_each_other_are_in_order_under_two_movers() {
 }
 
 #[tokio::test]
-async fn repeats_are_dropped_and_conflicts_are_listed_and_hold_up_nobody() {
+pub(crate) async fn repeats_are_dropped_and_conflicts_are_listed_and_hold_up_nobody() {
     let world = World::new().await;
     let mut app = world.app().await;
     let mut ids = Vec::new();
@@ -181,7 +181,7 @@ async fn repeats_are_dropped_and_conflicts_are_listed_and_hold_up_nobody() {
 }
 
 #[tokio::test]
-async fn what_vanished_meanwhile_fails_its_event_and_no_other() {
+pub(crate) async fn what_vanished_meanwhile_fails_its_event_and_no_other() {
     let world = World::new().await;
     let mut app = world.app().await;
     let to = |agent: &str| format!(r#"{{"type": "a.b", "recipients": [{{"kind": "agent", "id": "{agent}"}}]}}"#);
