@@ -3,7 +3,7 @@
 use testkit::conformance::list::CASES;
 
 use crate::conformance::Sqlite;
-use crate::{backup, hooks, inbox, opening, plans};
+use crate::plans;
 
 /// The conformance suite and what is this store's own together execute every statement.
 #[test]

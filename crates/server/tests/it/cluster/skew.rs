@@ -47,7 +47,7 @@ async fn clocks_ten_minutes_apart_change_no_lease_decision() {
         let other = &agents[(giver + 1) % agents.len()];
         let again = eventually("the lease has lapsed", async || claim(other, json!({"lease_seconds": 120})).await.pop()).await;
         assert_eq!(again["event_id"], json!(id), "no long lease has lapsed");
-        assert_eq!(ack(other, &again, "succeeded").await["status"], "acknowledged");
+        assert_eq!(ack(other, &again, "completed").await["outcome"], "ok");
     }
     // Nothing else has come back, on any of them.
     for agent in &agents {
@@ -55,6 +55,6 @@ async fn clocks_ten_minutes_apart_change_no_lease_decision() {
     }
     // Each lease still ends with its holder's acknowledge, through another node than gave it.
     for (giver, claimed) in held.iter().enumerate() {
-        assert_eq!(ack(&agents[(giver + 1) % agents.len()], claimed, "succeeded").await["status"], "acknowledged");
+        assert_eq!(ack(&agents[(giver + 1) % agents.len()], claimed, "completed").await["outcome"], "ok");
     }
 }
