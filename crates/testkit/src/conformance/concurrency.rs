@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
+use std::time::Duration;
 
 use agents::{ConsumerKey, Holder, RestWindow, Save, SaveOutcome, Take, WindowWrite};
 use authz::{AuditDecision, AuditEntry, AuditFilter, IdempotentAnswer, Keyset, Principal, PrincipalKind, Role};
@@ -343,6 +344,28 @@ pub(crate) async fn inboxes_that_are_locked_in_any_order_are_all_changed(harness
     for name in ["alpha", "beta"] {
         assert_eq!(fixture.row(name).await.unwrap().policy.max_in_flight, Some(12), "no change was lost");
     }
+}
+
+pub(crate) async fn those_who_share_an_inbox_bring_its_due_time_forward_and_lose_nothing(harness: &dyn Harness) {
+    let fixture = Arc::new(Fixture::new(harness).await);
+    fixture.opened("alpha").await;
+    let start = fixture.now();
+    at_once(&fixture, 30, |fixture, number| {
+        let (recipient, due) = (fixture.recipient("alpha"), start.plus(Duration::from_secs(100 + (number as u64 * 7) % 30)));
+        async move {
+            let unit = fixture.inbox(move |tx| {
+                let recipient = recipient.clone();
+                Box::pin(async move {
+                    let mut row = tx.share_recipient(&recipient).await?.unwrap();
+                    row.next_due = Some(row.next_due.map_or(due, |known| known.min(due)));
+                    tx.save_recipient(&row).await
+                })
+            });
+            unit.await.unwrap();
+        }
+    })
+    .await;
+    assert_eq!(fixture.row("alpha").await.unwrap().next_due, Some(start.plus(Duration::from_secs(100))));
 }
 
 pub(crate) async fn a_tenant_has_one_lease_key_whoever_offered_it(harness: &dyn Harness) {

@@ -293,6 +293,7 @@ listed! { $
         an_item_is_changed_by_one_after_the_other,
         an_inbox_is_opened_once,
         inboxes_that_are_locked_in_any_order_are_all_changed,
+        those_who_share_an_inbox_bring_its_due_time_forward_and_lose_nothing,
         a_tenant_has_one_lease_key_whoever_offered_it,
         what_is_created_at_once_is_created_once,
         of_two_owners_one_stays_when_both_go_at_once,

@@ -1,6 +1,7 @@
 //! The partitions of the log: made before they are needed, dropped when nobody's rows in them count any more.
 
 use std::collections::BTreeSet;
+use std::sync::{PoisonError, RwLock};
 
 use domain::Timestamp;
 use sqlx_core::sql_str::AssertSqlSafe;
@@ -15,7 +16,9 @@ use crate::{codec, connection, db};
 /// The partitions that this process knows to be there.
 #[derive(Default)]
 pub(crate) struct Partitions {
-    made: Mutex<BTreeSet<i32>>,
+    known: RwLock<BTreeSet<i32>>,
+    /// One at a time makes or drops some. Appends do not wait for it: dropping may have to wait for whoever still reads.
+    changing: Mutex<()>,
 }
 
 impl Partitions {
@@ -23,27 +26,33 @@ impl Partitions {
     /// is under way must not wait for another.
     pub(crate) async fn ensure(&self, connect: &PgConnectOptions, now: Timestamp) -> Result<(), Failure> {
         let slot = slot_of(now);
-        let mut made = self.made.lock().await;
-        if made.contains(&slot) {
+        if self.is_known(slot) {
+            return Ok(());
+        }
+        let _alone = self.changing.lock().await;
+        if self.is_known(slot) {
             return Ok(());
         }
         let slots = [slot, slot.saturating_add(1)];
         let mut connection = connection::open(connect).await?;
         db::query(sql!("sync/make_partition")).bind(&slots[..]).execute(&mut connection).await?;
-        made.extend(slots);
+        self.known.write().unwrap_or_else(PoisonError::into_inner).extend(slots);
         Ok(())
+    }
+
+    fn is_known(&self, slot: i32) -> bool {
+        self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&slot)
     }
 
     /// Drops the partitions of days before yesterday in which no tenant has rows that count. Appends and reads go on meanwhile.
     pub(crate) async fn drop_idle(&self, connect: &PgConnectOptions, now: Timestamp) -> Result<usize, Failure> {
-        // Nobody makes partitions while some are dropped.
-        let mut made = self.made.lock().await;
+        let _alone = self.changing.lock().await;
         let mut connection = connection::open(connect).await?;
         let rows = db::query(sql!("sync/idle_partitions")).bind(slot_of(now).saturating_sub(1)).fetch_all(&mut connection).await?;
         for row in &rows {
             let slot: i32 = codec::get(row, 0)?;
             let (is_attached, is_half) = (codec::get::<bool>(row, 1)?, codec::get::<bool>(row, 2)?);
-            made.remove(&slot);
+            self.known.write().unwrap_or_else(PoisonError::into_inner).remove(&slot);
             if is_attached {
                 let text = if is_half { sql!("sync/finish_detaching") } else { sql!("sync/detach_partition") };
                 alter(&mut connection, text, slot).await?;

@@ -18,3 +18,4 @@ mod proxy;
 mod settings;
 mod staged;
 mod statements;
+mod upkeep;

@@ -1,0 +1,168 @@
+//! What happens beside the calls: partitions come and go, floors rise, copies that were overlooked go, histories begin anew.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use domain::{Clock, Publication, SystemClock};
+use doorstep_store_postgres::{DatabaseClock, OpenError, PostgresOptions, PostgresStore, new_epoch};
+use inbox::{LeaseHash, QueueFilter, Rules};
+use sync::LogStore;
+use testkit::ManualClock;
+use testkit::conformance::support::{Fixture, START, seq};
+use testkit::postgres::TestDatabase;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+
+use crate::conformance::Opened;
+
+const DAY: Duration = Duration::from_hours(24);
+const MINUTE: Duration = Duration::from_mins(1);
+
+/// A store with the tenant `acme`.
+async fn world(change: impl FnOnce(PostgresOptions) -> PostgresOptions) -> (Fixture, Arc<PostgresStore>, Arc<TestDatabase>) {
+    let clock = Arc::new(ManualClock::new(START));
+    let first = Opened::in_new_database(clock.clone()).await;
+    let database = Arc::clone(&first.database);
+    first.store.close().await;
+    let options = PostgresOptions { connections: 8, append_connections: 2, ..PostgresOptions::new(&database.url) };
+    let opened = Opened::set_up(Arc::clone(&database), change(options), clock.clone()).await;
+    let store = Arc::clone(&opened.store);
+    let fixture = Fixture::over(Box::new(opened), clock);
+    fixture.create_tenant("acme").await;
+    (fixture, store, database)
+}
+
+/// Gives up whatever is older than an hour.
+async fn retire(fixture: &Fixture) {
+    let old = fixture.now().minus(MINUTE * 60);
+    fixture.store.raise_floor(&fixture.tenant, old, 10_000).await.unwrap();
+    fixture.store.sweep(&fixture.tenant, fixture.now(), 10_000).await.unwrap();
+    fixture.store.sweep(&fixture.tenant, fixture.now().plus(MINUTE), 10_000).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+pub(crate) async fn partitions_go_when_their_day_is_given_up_and_hold_up_nobody() {
+    let (fixture, store, database) = world(|options| PostgresOptions { lock_timeout: Duration::from_millis(300), ..options }).await;
+    let first = fixture.now().as_micros().div_euclid(86_400_000_000);
+    let tables = async |day: i64| database.number(&format!("SELECT count(*) FROM pg_class WHERE relname = 'event_log_{}'", first + day)).await;
+    fixture.fill(3).await;
+    assert_eq!(tables(0).await, 1);
+    fixture.clock.advance(3 * DAY);
+    fixture.fill(1).await;
+
+    // Somebody reads for long: the partition cannot go yet, and nobody waits for that who appends.
+    let mut reader = database.connection().await;
+    let read = "BEGIN; SELECT count(*) FROM event_log";
+    sqlx_core::executor::Executor::execute(&mut reader, sqlx_core::raw_sql::raw_sql(read)).await.unwrap();
+    let appending = async {
+        for _ in 0..20 {
+            let began = Instant::now();
+            fixture.fill(1).await;
+            assert!(began.elapsed() < Duration::from_millis(250), "{:?}", began.elapsed());
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    };
+    tokio::join!(retire(&fixture), appending);
+    assert_eq!(tables(0).await, 1);
+    assert_eq!(database.number("SELECT count(*) FROM pg_inherits WHERE inhdetachpending").await, 1, "it was begun");
+    sqlx_core::connection::Connection::close(reader).await.unwrap();
+
+    fixture.clock.advance(3 * DAY);
+    fixture.fill(1).await;
+    retire(&fixture).await;
+    assert_eq!((tables(0).await, tables(3).await, tables(6).await), (0, 0, 1));
+    let page = fixture.page_after(24).await.unwrap();
+    assert_eq!(page.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [seq(25)]);
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+pub(crate) async fn a_new_history_keeps_the_numbers_and_is_refused_while_servers_run() {
+    let (fixture, store, database) = world(|options| options).await;
+    fixture.fill(2).await;
+    let before = store.head(&fixture.tenant).await.unwrap().unwrap();
+    let options = PostgresOptions::new(&database.url);
+    let refused = new_epoch(&options, &SystemClock::new()).await;
+    assert!(matches!(refused, Err(OpenError::InUse { sessions: 1.., .. })), "{refused:?}");
+    store.close().await;
+    database.wait_for("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'doorstep/%'", 0).await;
+    assert_eq!(new_epoch(&options, &SystemClock::new()).await.unwrap(), 1);
+    let again = Opened::over(Arc::clone(&database), fixture.clock.clone()).await;
+    let after = again.store.head(&fixture.tenant).await.unwrap().unwrap();
+    assert_eq!(after.seq, before.seq);
+    assert_ne!(after.epoch, before.epoch);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+pub(crate) async fn the_databases_clock_is_followed_and_never_runs_back() {
+    let (_fixture, store, database) = world(|options| options).await;
+    let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+    let clock = DatabaseClock::start(&PostgresOptions::new(&database.url), &tracker, cancel.clone()).await.unwrap();
+    let mut last = clock.now();
+    for _ in 0..1_000 {
+        let now = clock.now();
+        assert!(now >= last);
+        last = now;
+    }
+    let before = clock.now().as_micros();
+    let there = database.number("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint").await;
+    let after = clock.now().as_micros();
+    assert!((before - 500_000..after + 500_000).contains(&there), "{before} {there} {after}");
+    cancel.cancel();
+    tracker.close();
+    tokio::time::timeout(Duration::from_secs(5), tracker.wait()).await.unwrap();
+    store.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+pub(crate) async fn floors_rise_behind_what_was_taken_and_hide_nothing() {
+    let (fixture, _store, database) = world(|options| options).await;
+    let mut jobs: Vec<Publication> = Vec::new();
+    for _ in 0..700 {
+        jobs.push(fixture.job(&["alpha"]));
+        fixture.clock.advance(Duration::from_secs(1));
+    }
+    fixture.append(jobs).await.unwrap();
+    let recipient = fixture.recipient("alpha");
+    for _ in 0..6 {
+        let recipient = recipient.clone();
+        let claimed = fixture.inbox(move |tx| {
+            let recipient = recipient.clone();
+            Box::pin(async move {
+                let row = tx.recipient(&recipient).await?.unwrap();
+                let mut items = tx.available(row.number, &QueueFilter::default(), 100).await?;
+                for item in &mut items {
+                    item.claim(tx.now(), MINUTE, LeaseHash::of("t"), None, &Rules::default()).unwrap();
+                }
+                tx.put(&items).await?;
+                Ok(items.len())
+            })
+        });
+        assert_eq!(claimed.await, Ok(100));
+    }
+    // Every claim key below the floor is taken, and nothing that is available lies below.
+    let risen = "SELECT count(*) FROM inbox_queues AS q WHERE claim_floor > (SELECT min(claim_key) FROM inbox_items WHERE state = 1)
+        AND claim_floor <= (SELECT min(claim_key) FROM inbox_items WHERE state = 0)";
+    database.wait_for(risen, 1).await;
+    // What comes below it is found all the same.
+    let mut work = fixture.work(&["alpha"]);
+    work.claim_key = START.minus(MINUTE);
+    let (urgent, _) = fixture.publish(fixture.job_of(work)).await;
+    assert_eq!(fixture.available("alpha", QueueFilter::default(), 1).await[0].facts.event_id, urgent);
+    assert_eq!(fixture.available("alpha", QueueFilter::default(), 999).await.len(), 101);
+    let due = fixture.due_items("alpha", fixture.now().plus(MINUTE * 60), None, 999).await;
+    assert_eq!(due.len(), 600, "leases that lapse are found above the floor");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+pub(crate) async fn a_copy_that_nobody_needs_and_nobody_removed_goes_with_the_pruning() {
+    let (fixture, _store, database) = world(|options| options).await;
+    let (id, _) = fixture.publish_job(&["alpha"]).await;
+    let (kept, _) = fixture.publish_job(&["alpha"]).await;
+    fixture.retire_log().await;
+    assert_eq!(fixture.count("inbox_payloads").await, 2);
+    database.run(&format!("DELETE FROM inbox_items WHERE event_id = '{}'", id.uuid())).await;
+    while fixture.prune(START, 10).await {}
+    assert_eq!(fixture.count("inbox_payloads").await, 1);
+    assert_eq!(fixture.count(&format!("inbox_payloads WHERE event_id = '{}'", kept.uuid())).await, 1);
+}
