@@ -7,6 +7,7 @@
 use std::time::Duration;
 
 use domain::StoreError;
+use sqlx_core::connection::Connection as _;
 use sqlx_postgres::PgConnection;
 use tokio::sync::Mutex;
 use tokio::time::Instant;
@@ -60,6 +61,13 @@ impl Doubt {
             *witness = Some(Witness::call(shared).await?);
         }
         Ok(())
+    }
+
+    /// Lets the witness go.
+    pub(crate) async fn close(&self) {
+        if let Some(witness) = self.witness.lock().await.take() {
+            let _ = tokio::time::timeout(ANSWER, witness.connection.close()).await;
+        }
     }
 
     /// What became of transaction `xid`, which began at `began` and appended `appended`.

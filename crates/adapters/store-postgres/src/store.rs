@@ -38,6 +38,8 @@ pub(crate) struct Shared {
     pub(crate) inboxes: Inboxes,
     pub(crate) tracker: TaskTracker,
     pub(crate) cancel: CancellationToken,
+    /// Held by a unit of work that is tried once more.
+    pub(crate) turns: tokio::sync::Mutex<()>,
     listener: RwLock<Option<Arc<dyn CommitListener>>>,
 }
 
@@ -110,6 +112,7 @@ impl PostgresStore {
             inboxes: Inboxes::default(),
             tracker,
             cancel: CancellationToken::new(),
+            turns: tokio::sync::Mutex::default(),
             listener: RwLock::default(),
         };
         let store = Self { shared: Arc::new(shared) };
@@ -154,6 +157,7 @@ impl PostgresStore {
         self.shared.tracker.wait().await;
         self.shared.appenders.close().await;
         self.shared.pool.close().await;
+        self.shared.doubt.close().await;
         *self.shared.listener.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 

@@ -62,14 +62,19 @@ where
         _ => shared.options.acquire_timeout,
     };
     let mut pause = PAUSE;
-    let mut attempts = 1;
+    let (mut attempts, mut is_contended) = (1, false);
     loop {
-        match attempt(shared, pool, name, function).await {
+        // Those who were in one another's way go one at a time: side by side they would be again, and a deadlock is found only after a second.
+        let turn = if is_contended { Some(shared.turns.lock().await) } else { None };
+        let outcome = attempt(shared, pool, name, function).await;
+        drop(turn);
+        match outcome {
             Ok(value) => return Ok(value),
             Err(Failed::Lasting(error)) => return Err(error),
             Err(Failed::Passing(error)) if attempts == ATTEMPTS || began.elapsed() >= patience(&error) => return Err(error),
-            Err(Failed::Passing(_)) => shared.metrics.retried(name),
+            Err(Failed::Passing(error)) => is_contended = error == StoreError::Transient,
         }
+        shared.metrics.retried(name);
         attempts += 1;
         tokio::time::sleep(jittered(pause)).await;
         pause = pause.saturating_mul(2).min(LONGEST_PAUSE);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use authz::PrincipalKind;
 use domain::{Clock, Publication, SystemClock};
 use doorstep_store_postgres::{DatabaseClock, OpenError, PostgresOptions, PostgresStore, new_epoch};
 use inbox::{LeaseHash, QueueFilter, Rules};
@@ -157,6 +158,7 @@ pub(crate) async fn floors_rise_behind_what_was_taken_and_hide_nothing() {
 #[tokio::test(flavor = "multi_thread")]
 pub(crate) async fn a_copy_that_nobody_needs_and_nobody_removed_goes_with_the_pruning() {
     let (fixture, _store, database) = world(|options| options).await;
+    fixture.create_principal("alpha", PrincipalKind::Agent).await;
     let (id, _) = fixture.publish_job(&["alpha"]).await;
     let (kept, _) = fixture.publish_job(&["alpha"]).await;
     fixture.retire_log().await;

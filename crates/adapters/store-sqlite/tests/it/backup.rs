@@ -99,7 +99,7 @@ async fn a_backup_overwrites_nothing_and_leaves_nothing_half_made() {
 }
 
 #[tokio::test]
-async fn a_restore_begins_another_history_where_the_backup_ended() {
+pub(crate) async fn a_restore_begins_another_history_where_the_backup_ended() {
     let fixture = Fixture::new().await;
     let place = Place::new();
     fixture.append(vec![fixture.keyed("k", "a")]).await.unwrap();
@@ -126,7 +126,7 @@ async fn a_restore_begins_another_history_where_the_backup_ended() {
 }
 
 #[tokio::test]
-async fn a_restore_releases_consumers_and_clears_their_windows() {
+pub(crate) async fn a_restore_releases_consumers_and_clears_their_windows() {
     let fixture = Fixture::new().await;
     let place = Place::new();
     fixture.create_principal("bot", PrincipalKind::Agent).await;

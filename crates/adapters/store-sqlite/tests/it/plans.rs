@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::support::Fixture;
 
 /// Statements that read a whole table, each with the reason why that is no harm.
-const WHOLE_TABLES: [(&str, &str); 10] = [
+const WHOLE_TABLES: [(&str, &str); 12] = [
     ("sync/all_heads", "one row per tenant, at start and for the upkeep"),
     ("union/release_consumers", "a restore changes every row"),
     ("union/next_due", "an index in its order, up to the first row"),
@@ -16,6 +16,8 @@ const WHOLE_TABLES: [(&str, &str); 10] = [
     ("hooks/server_keys", "two or three keys of the instance"),
     ("hooks/totals", "counts, for metrics"),
     ("inbox/end_sessions", "a restore changes every row"),
+    ("inbox/export_inbox_payloads", "a store that is copied whole; for each envelope the inboxes of its tenant"),
+    ("store/export_numbers", "one row per table that numbers its rows"),
     ("store/migrations", "one row per release of the schema"),
 ];
 

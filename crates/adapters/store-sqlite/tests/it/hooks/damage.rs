@@ -165,7 +165,7 @@ async fn attempts_positions_and_keys_of_the_server_that_cannot_be_read_are_left_
 }
 
 #[tokio::test]
-async fn a_check_holds_hooks_against_the_log_and_against_themselves() {
+pub(crate) async fn a_check_holds_hooks_against_the_log_and_against_themselves() {
     for (statement, sound) in [
         ("UPDATE hooks SET since = 99 WHERE hook_id = (SELECT min(hook_id) FROM hooks)", 1),
         ("UPDATE hook_positions SET position = 99", 2),

@@ -1,8 +1,8 @@
 //! Hooks: what is this store's own.
 
-mod damage;
+pub(crate) mod damage;
 mod registrations;
-mod upkeep;
+pub(crate) mod upkeep;
 
 use ::hooks::Hook;
 use testkit::conformance::hooks::{EVERY_GROUP, MINUTE, agent, attempt_of, hook_of, ids, key_id, ring_at, secret, unit};

@@ -56,7 +56,7 @@ fn open(fixture: &Fixture, data: &Path) -> std::sync::Arc<SqliteStore> {
 }
 
 #[tokio::test]
-async fn a_restore_leaves_positions_in_the_past_history_so_that_what_waits_is_rung_for() {
+pub(crate) async fn a_restore_leaves_positions_in_the_past_history_so_that_what_waits_is_rung_for() {
     let (fixture, hook) = furnished().await;
     let before = everything(&fixture, &hook).await;
     let old = fixture.store.head(&fixture.tenant).await.unwrap().unwrap();

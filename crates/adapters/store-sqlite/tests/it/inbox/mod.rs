@@ -3,6 +3,6 @@
 mod deliver;
 mod kept;
 mod select;
-mod upkeep;
+pub(crate) mod upkeep;
 
 use testkit::conformance::inbox::{MINUTE, events, part, poll_range};

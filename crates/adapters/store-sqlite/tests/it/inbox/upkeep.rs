@@ -60,7 +60,7 @@ async fn a_restore_brings_inboxes_and_their_log_back_together_under_a_new_epoch(
 }
 
 #[tokio::test]
-async fn a_restore_forgets_what_claims_were_answered_with_and_that_sessions_were_open() {
+pub(crate) async fn a_restore_forgets_what_claims_were_answered_with_and_that_sessions_were_open() {
     let fixture = three().await;
     fixture.create_principal("alpha", authz::PrincipalKind::Agent).await;
     let raw = fixture.raw();
@@ -90,7 +90,7 @@ async fn a_backup_with_an_item_that_cannot_be_read_is_restored() {
 }
 
 #[tokio::test]
-async fn a_check_reads_every_item_and_holds_it_against_the_log() {
+pub(crate) async fn a_check_reads_every_item_and_holds_it_against_the_log() {
     let fixture = three().await;
     let report = fixture.store.check().await.unwrap();
     assert!(report.is_sound(), "{report:?}");
@@ -112,7 +112,7 @@ async fn a_check_reads_every_item_and_holds_it_against_the_log() {
 }
 
 #[tokio::test]
-async fn a_check_finds_copied_envelopes_and_misses_lost_ones() {
+pub(crate) async fn a_check_finds_copied_envelopes_and_misses_lost_ones() {
     let fixture = three().await;
     fixture.retire_log().await;
     let report = fixture.store.check().await.unwrap();
