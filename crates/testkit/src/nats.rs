@@ -41,7 +41,8 @@ impl NatsServer {
         // Debian installs it where only root's PATH leads.
         command.env("PATH", format!("{}:/usr/sbin", std::env::var("PATH").unwrap_or_default()));
         let spawned = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let process = spawned.unwrap_or_else(|error| panic!("this test needs the program nats-server (Debian: apt-get install nats-server): {error}"));
+        let process = spawned
+            .unwrap_or_else(|error| panic!("this test needs the program nats-server (Debian: apt-get install nats-server): {error}"));
         let began = Instant::now();
         loop {
             if let Some(port) = port_in(directory.path()) {
@@ -77,7 +78,11 @@ impl Drop for NatsServer {
 
 /// The port from the file that the server writes when it listens: `{"nats":["nats://127.0.0.1:4222"],…}`.
 fn port_in(directory: &Path) -> Option<u16> {
-    let file = std::fs::read_dir(directory).ok()?.flatten().map(|entry| entry.path()).find(|path| path.extension().is_some_and(|end| end == "ports"))?;
+    let file = std::fs::read_dir(directory)
+        .ok()?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|end| end == "ports"))?;
     let text = std::fs::read_to_string(file).ok()?;
     let after = text.split_once("127.0.0.1:")?.1;
     let digits: String = after.chars().take_while(char::is_ascii_digit).collect();

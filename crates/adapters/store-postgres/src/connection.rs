@@ -3,8 +3,8 @@
 use std::str::FromStr;
 use std::time::Duration;
 
-use sqlx_core::connection::{ConnectOptions, Connection as _};
 use sqlx_core::Error;
+use sqlx_core::connection::{ConnectOptions, Connection as _};
 use sqlx_postgres::{PgConnectOptions, PgConnection};
 
 use crate::PostgresOptions;

@@ -33,7 +33,9 @@ fn statements(table: Table) -> Option<Statements> {
         Table::EventLog => (sql!("sync/export_event_log"), sql!("sync/load_event_log"), &[0, 1]),
         Table::DeduplicationKeys => (sql!("sync/export_deduplication_keys"), sql!("sync/load_deduplication_keys"), &[0, 1]),
         Table::ScheduledEvents => (sql!("intake/export_scheduled_events"), sql!("intake/load_scheduled_events"), &[0, 1]),
-        Table::AgentConsumerCursors => (sql!("agents/export_agent_consumer_cursors"), sql!("agents/load_agent_consumer_cursors"), &[0, 1, 2]),
+        Table::AgentConsumerCursors => {
+            (sql!("agents/export_agent_consumer_cursors"), sql!("agents/load_agent_consumer_cursors"), &[0, 1, 2])
+        }
         Table::InboxRecipients => (sql!("inbox/export_inbox_recipients"), sql!("inbox/load_inbox_recipients"), &[0, 1]),
         Table::InboxItems => (sql!("inbox/export_inbox_items"), sql!("inbox/load_inbox_items"), &[0, 1, 2]),
         Table::InboxEnded => (sql!("inbox/export_inbox_ended"), sql!("inbox/load_inbox_ended"), &[0, 1, 2]),

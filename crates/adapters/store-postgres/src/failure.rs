@@ -35,7 +35,9 @@ pub enum OpenError {
         needed: u32,
     },
     /// The schema is not there, or older than what this release works on.
-    #[error("the schema of {database} is at version {found}, and this release needs {needed}; run `doorstep schema up`, or start with --migrate")]
+    #[error(
+        "the schema of {database} is at version {found}, and this release needs {needed}; run `doorstep schema up`, or start with --migrate"
+    )]
     OldSchema {
         /// Host and name.
         database: String,
@@ -45,7 +47,9 @@ pub enum OpenError {
         needed: i64,
     },
     /// The schema was written by a newer release.
-    #[error("the schema of {database} is at version {found}, and this release knows up to {known}; use the release that wrote it, or a newer one")]
+    #[error(
+        "the schema of {database} is at version {found}, and this release knows up to {known}; use the release that wrote it, or a newer one"
+    )]
     NewerSchema {
         /// Host and name.
         database: String,
@@ -203,7 +207,9 @@ fn map(error: &Error) -> StoreError {
         StoreError::Full => tracing::error!(error = %error, "the database has no room"),
         StoreError::Corrupt(_) => tracing::error!(error = %error, sql.state = state, "the database is corrupt"),
         StoreError::Unavailable => tracing::error!(error = %error, sql.state = state, "the database failed"),
-        StoreError::Conflict(_) if state.starts_with("22") => tracing::error!(error = %error, sql.state = state, "the database refused a value"),
+        StoreError::Conflict(_) if state.starts_with("22") => {
+            tracing::error!(error = %error, sql.state = state, "the database refused a value")
+        }
         _ => tracing::debug!(error = %error, sql.state = state, "the database refused"),
     }
     mapped

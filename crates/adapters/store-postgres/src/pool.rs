@@ -69,7 +69,14 @@ impl Pool {
             Some(connection) => connection,
             None => self.connect(deadline).await?,
         };
-        Ok(Lease { connection: Some(connection), trouble, is_open: false, is_unsure: false, shared: Arc::clone(&self.shared), permit: Some(permit) })
+        Ok(Lease {
+            connection: Some(connection),
+            trouble,
+            is_open: false,
+            is_unsure: false,
+            shared: Arc::clone(&self.shared),
+            permit: Some(permit),
+        })
     }
 
     /// The connection used last, when it is in order.

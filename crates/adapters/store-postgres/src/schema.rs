@@ -42,7 +42,10 @@ pub(crate) async fn check_durability(connect: &PgConnectOptions) -> Result<(), O
         return Err(OpenError::AsynchronousCommit { database });
     }
     if !is_synced {
-        tracing::warn!(database.name = database, "the database server runs with fsync = off: a crash of its machine may lose or damage everything");
+        tracing::warn!(
+            database.name = database,
+            "the database server runs with fsync = off: a crash of its machine may lose or damage everything"
+        );
     }
     Ok(())
 }

@@ -15,14 +15,16 @@ struct Migration {
     text: &'static str,
 }
 
-const MIGRATIONS: [Migration; 3] = [
+const MIGRATIONS: [Migration; 5] = [
     Migration { version: 1, name: "initial", text: include_str!("../../../../migrations/sqlite/0001_initial.sql") },
     Migration { version: 2, name: "inbox", text: include_str!("../../../../migrations/sqlite/0002_inbox.sql") },
     Migration { version: 3, name: "hooks", text: include_str!("../../../../migrations/sqlite/0003_hooks.sql") },
+    Migration { version: 4, name: "publish function", text: include_str!("../../../../migrations/sqlite/0004_publish_function.sql") },
+    Migration { version: 5, name: "nodes", text: include_str!("../../../../migrations/sqlite/0005_nodes.sql") },
 ];
 
 /// The schema version that this release writes.
-pub(crate) const KNOWN: i64 = 3;
+pub(crate) const KNOWN: i64 = 5;
 
 /// Brings the schema up to date.
 ///

@@ -6,15 +6,18 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::time::Duration;
 
+use ::hooks::{
+    AttemptClass, Generation as GroupGeneration, HookKey, HookKind, HookStore, KeyMaterial, LogPosition, PublicKey, Sealed, ServerKey,
+};
 use agents::{ConsumerKey, Holder, InFlight, RestWindow, Take, WindowWrite};
 use authz::{
-    AuditDecision, AuditEntry, AuditFilter, Channel, Grant, IdempotentAnswer, IdentityStore, Keyset, Permission, PrincipalKind, Scope, Scopes,
-    Space, TenantState, TokenHash, TokenRecord,
+    AuditDecision, AuditEntry, AuditFilter, Channel, Grant, IdempotentAnswer, IdentityStore, Keyset, Permission, PrincipalKind, Scope,
+    Scopes, Space, TenantState, TokenHash, TokenRecord,
 };
 use domain::{AgentSessionId, ChannelId, ConsumerName, EventId, GrantId, Publication, SessionId, SpaceId, TokenId};
-use ::hooks::{AttemptClass, Generation as GroupGeneration, HookKey, HookKind, HookStore, KeyMaterial, LogPosition, PublicKey, Sealed, ServerKey};
 use inbox::{
-    AgentSession, ClaimRecord, Concurrency, Generation, ItemFilter, LeaseKey, Policy, PollRange, Presence, QueueFilter, Release, Report, Rules,
+    AgentSession, ClaimRecord, Concurrency, Generation, ItemFilter, LeaseKey, Policy, PollRange, Presence, QueueFilter, Release, Report,
+    Rules,
 };
 use intake::Schedule;
 use sync::LogStore;
@@ -41,7 +44,9 @@ pub async fn fill(fixture: &Fixture) {
 }
 
 async fn identities(fixture: &Fixture) {
-    for (name, kind) in [("alpha", PrincipalKind::Agent), ("beta", PrincipalKind::Agent), ("sam", PrincipalKind::Person), ("app", PrincipalKind::App)] {
+    for (name, kind) in
+        [("alpha", PrincipalKind::Agent), ("beta", PrincipalKind::Agent), ("sam", PrincipalKind::Person), ("app", PrincipalKind::App)]
+    {
         fixture.create_principal(name, kind).await;
     }
     let (tenant, now) = (fixture.tenant.clone(), fixture.now());
@@ -78,7 +83,8 @@ async fn identities(fixture: &Fixture) {
     };
     let denial = AuditEntry { actor: None, decision: AuditDecision::Deny, after: None, ..entry.clone() };
     let unit = fixture.admin(move |tx| {
-        let (tenant, first, second, all, one, entry) = (tenant.clone(), first.clone(), second.clone(), all.clone(), one.clone(), entry.clone());
+        let (tenant, first, second, all, one, entry) =
+            (tenant.clone(), first.clone(), second.clone(), all.clone(), one.clone(), entry.clone());
         Box::pin(async move {
             let (space, channel) = (SpaceId::parse("s").unwrap(), ChannelId::parse("c").unwrap());
             tx.create_space(&tenant, &Space { id: space.clone(), created_at: now }).await?;
@@ -181,8 +187,10 @@ async fn consumers(fixture: &Fixture) {
     let gateway = Holder::Gateway(SessionId::new(fresh()));
     fixture.store.take(&Take { key: consumer("stream"), holder: gateway }, 9).await.unwrap();
     let taken = fixture.store.take(&Take { key: consumer("polls"), holder: Holder::Rest }, 9).await.unwrap();
-    let in_flight = vec![InFlight { seq: taken.head, dispatched_at: fixture.now() }, InFlight { seq: taken.head.next(), dispatched_at: fixture.now() }];
-    let window = RestWindow { read: taken.head, page_first: taken.head, highest_sent: taken.head.next(), in_flight, ..RestWindow::default() };
+    let in_flight =
+        vec![InFlight { seq: taken.head, dispatched_at: fixture.now() }, InFlight { seq: taken.head.next(), dispatched_at: fixture.now() }];
+    let window =
+        RestWindow { read: taken.head, page_first: taken.head, highest_sent: taken.head.next(), in_flight, ..RestWindow::default() };
     let write = WindowWrite { key: consumer("polls"), expected_version: taken.row.window_version, window };
     assert_eq!(fixture.store.write_window(&write).await, Ok(true));
 }
@@ -190,10 +198,19 @@ async fn consumers(fixture: &Fixture) {
 async fn hooks(fixture: &Fixture) {
     let now = fixture.now();
     let hook = fixture.hook_for("alpha").await;
-    let callback = ::hooks::Hook { kind: HookKind::Callback, queues: vec![queue("review")], max_rate_per_minute: Some(6), ..hook_of(&fixture.tenant, "beta", now) };
+    let callback = ::hooks::Hook {
+        kind: HookKind::Callback,
+        queues: vec![queue("review")],
+        max_rate_per_minute: Some(6),
+        ..hook_of(&fixture.tenant, "beta", now)
+    };
     fixture.create_hook(&callback).await.unwrap();
     fixture.put_key(hook.id, &secret("a", b"\x00sealed\xff", now)).await.unwrap();
-    let public = HookKey { material: KeyMaterial::Public(PublicKey::Ed25519(vec![7; 32])), expires_at: Some(now.plus(MINUTE)), ..secret("b", b"", now) };
+    let public = HookKey {
+        material: KeyMaterial::Public(PublicKey::Ed25519(vec![7; 32])),
+        expires_at: Some(now.plus(MINUTE)),
+        ..secret("b", b"", now)
+    };
     fixture.put_key(callback.id, &public).await.unwrap();
     let (one, two) = (ring_at(&hook, 6, now.plus(MINUTE)), ring_at(&hook, 7, now.plus(MINUTE * 2)));
     fixture.add(&[one.clone(), two]).await.unwrap();
@@ -230,7 +247,12 @@ pub async fn told(fixture: &Fixture) -> String {
         }
     }
     writeln!(out, "{:?}", store.credential(&TOKEN).await.unwrap()).unwrap();
-    writeln!(out, "{:?}", store.idempotent_answer(&fixture.tenant, &agent("sam"), "key", fixture.now().minus(MINUTE * 6000)).await.unwrap()).unwrap();
+    writeln!(
+        out,
+        "{:?}",
+        store.idempotent_answer(&fixture.tenant, &agent("sam"), "key", fixture.now().minus(MINUTE * 6000)).await.unwrap()
+    )
+    .unwrap();
     writeln!(out, "{:?}", fixture.page_after(0).await.unwrap()).unwrap();
     inboxes_told(fixture, &mut out).await;
     hooks_told(fixture, &mut out).await;
@@ -258,7 +280,8 @@ async fn inboxes_told(fixture: &Fixture, out: &mut String) {
         }
         let polled = store.poll(&recipient, &everything_current()).await.unwrap();
         let polled: Vec<EventId> = polled.items.iter().map(|item| item.facts.event_id).collect();
-        let available: Vec<EventId> = fixture.available(name, QueueFilter::default(), 100).await.iter().map(|item| item.facts.event_id).collect();
+        let available: Vec<EventId> =
+            fixture.available(name, QueueFilter::default(), 100).await.iter().map(|item| item.facts.event_id).collect();
         writeln!(out, "{polled:?} {available:?}").unwrap();
     }
     let session = AgentSessionId::parse("sess_1").unwrap();
@@ -281,7 +304,8 @@ async fn hooks_told(fixture: &Fixture, out: &mut String) {
     for kind in [HookKind::Notify, HookKind::Callback] {
         for hook in store.hooks(&fixture.tenant, None, kind, None, 1000).await.unwrap() {
             writeln!(out, "{hook:?} {:?}", fixture.deliveries(hook.id, 100).await).unwrap();
-            writeln!(out, "{:?} {:?}", HookStore::keys(&**store, hook.id).await.unwrap(), store.attempts(hook.id, 100).await.unwrap()).unwrap();
+            writeln!(out, "{:?} {:?}", HookStore::keys(&**store, hook.id).await.unwrap(), store.attempts(hook.id, 100).await.unwrap())
+                .unwrap();
         }
     }
     let sealed: Vec<_> = store.sealed(None, 100).await.unwrap();

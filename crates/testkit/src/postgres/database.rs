@@ -121,7 +121,8 @@ async fn run(connection: &mut PgConnection, statement: String) {
 /// Cuts the sessions of a database and waits a little until they are gone.
 async fn end_sessions(admin: &mut PgConnection, name: &str) {
     for _ in 0..50 {
-        let ended = sqlx_core::query_scalar::query_scalar("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1");
+        let ended =
+            sqlx_core::query_scalar::query_scalar("SELECT count(pg_terminate_backend(pid)) FROM pg_stat_activity WHERE datname = $1");
         let ended: Result<i64, _> = ended.bind(name).fetch_one(&mut *admin).await;
         if !matches!(ended, Ok(1..)) {
             return;

@@ -8,7 +8,8 @@ use std::process::Command;
 /// Where Debian and its relatives, Red Hat's, and Homebrew put them.
 const PLACES: [&str; 4] = ["/usr/lib/postgresql", "/usr/pgsql", "/opt/homebrew/opt", "/usr/local/opt"];
 /// What a machine without them can do.
-const REMEDY: &str = "install the PostgreSQL server (15 or later): on Debian, `apt-get install postgresql`; or name a running one in DOORSTEP_TEST_POSTGRES";
+const REMEDY: &str =
+    "install the PostgreSQL server (15 or later): on Debian, `apt-get install postgresql`; or name a running one in DOORSTEP_TEST_POSTGRES";
 
 /// The installed server programs.
 #[derive(Clone, Debug)]

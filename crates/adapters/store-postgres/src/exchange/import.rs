@@ -113,7 +113,8 @@ async fn make_partitions(tx: &mut WriteTx, rows: &[Row]) -> Result<(), Failure> 
 
 /// What the row's checksum is before its place is mixed in.
 fn event_checksum(row: &Row) -> Result<i64, Failure> {
-    let [_, _, Value::Uuid(id), Value::Text(event_type), _, _, Value::Integer(origin), Value::Integer(created_at), Value::Text(body)] = row.as_slice()
+    let [_, _, Value::Uuid(id), Value::Text(event_type), _, _, Value::Integer(origin), Value::Integer(created_at), Value::Text(body)] =
+        row.as_slice()
     else {
         return Err(unexpected());
     };
@@ -131,7 +132,9 @@ fn event_checksum(row: &Row) -> Result<i64, Failure> {
 
 fn payload_checksum(row: &Row) -> Result<i64, Failure> {
     match row.as_slice() {
-        [Value::Integer(tenant), Value::Integer(seq), Value::Uuid(id), _, Value::Text(body)] => Ok(inbox::payload_checksum(*tenant, *seq, *id, body)),
+        [Value::Integer(tenant), Value::Integer(seq), Value::Uuid(id), _, Value::Text(body)] => {
+            Ok(inbox::payload_checksum(*tenant, *seq, *id, body))
+        }
         _ => Err(unexpected()),
     }
 }
@@ -144,7 +147,9 @@ fn unexpected() -> Failure {
 fn columns<'q>(mut query: Query<'q, Postgres, PgArguments>, step: &Step) -> Result<Query<'q, Postgres, PgArguments>, Failure> {
     use transfer::Kind;
     let columns = step.table.columns();
-    let fits = |row: &Row| row.len() == columns.len() && row.iter().zip(columns).all(|(value, column)| value.kind().is_none_or(|kind| kind == column.kind));
+    let fits = |row: &Row| {
+        row.len() == columns.len() && row.iter().zip(columns).all(|(value, column)| value.kind().is_none_or(|kind| kind == column.kind))
+    };
     if !step.rows.iter().all(fits) {
         return Err(unexpected());
     }

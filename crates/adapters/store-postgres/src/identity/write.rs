@@ -13,9 +13,9 @@ use super::rows::{self, collect};
 use crate::codec;
 use crate::db::{self, PgConnection, Postgres};
 use crate::failure::Failure;
-use crate::{inbox, log};
 use crate::sql::sql;
 use crate::tx::WriteTx;
+use crate::{inbox, log};
 
 pub(super) const NO_TENANT: &str = "there is no such tenant";
 pub(super) const NO_PRINCIPAL: &str = "there is no such principal";
@@ -36,11 +36,7 @@ fn left_out(parent_exists: bool, present: &'static str, orphan: &'static str) ->
     StoreError::Conflict(if parent_exists { present } else { orphan }).into()
 }
 
-pub(crate) async fn principal(
-    connection: &mut PgConnection,
-    tenant: &TenantId,
-    id: &PrincipalId,
-) -> Result<Option<Principal>, Failure> {
+pub(crate) async fn principal(connection: &mut PgConnection, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Failure> {
     let statement = db::query(sql!("authz/principal")).bind(tenant.as_str()).bind(id.as_str());
     statement.fetch_optional(connection).await?.as_ref().map(rows::principal).transpose()
 }
@@ -145,12 +141,7 @@ async fn delete_space(tx: &mut WriteTx, tenant: &TenantId, space: &SpaceId) -> R
     delete_grants(tx, statement).await.map(Some)
 }
 
-async fn delete_channel(
-    tx: &mut WriteTx,
-    tenant: &TenantId,
-    space: &SpaceId,
-    channel: &ChannelId,
-) -> Result<Option<Vec<Grant>>, Failure> {
+async fn delete_channel(tx: &mut WriteTx, tenant: &TenantId, space: &SpaceId, channel: &ChannelId) -> Result<Option<Vec<Grant>>, Failure> {
     let statement = db::query(sql!("authz/delete_channel")).bind(tenant.as_str()).bind(space.as_str()).bind(channel.as_str());
     if execute(tx, statement).await? == 0 {
         return Ok(None);
@@ -245,11 +236,8 @@ impl IdentityWrite for WriteTx {
 
     async fn revoke_token(&mut self, tenant: &TenantId, principal: &PrincipalId, id: TokenId, at: Timestamp) -> Result<bool, StoreError> {
         self.lock_administration(tenant).await?;
-        let statement = db::query(sql!("authz/revoke_token"))
-            .bind(tenant.as_str())
-            .bind(principal.as_str())
-            .bind(id.uuid())
-            .bind(at.as_micros());
+        let statement =
+            db::query(sql!("authz/revoke_token")).bind(tenant.as_str()).bind(principal.as_str()).bind(id.uuid()).bind(at.as_micros());
         Ok(execute(self, statement).await? > 0)
     }
 

@@ -56,7 +56,13 @@ enum Source {
 }
 
 impl Source {
-    async fn rows(self, connection: &mut PgConnection, recipient: RecipientNumber, after: Uuid, count: usize) -> Result<Vec<PgRow>, Failure> {
+    async fn rows(
+        self,
+        connection: &mut PgConnection,
+        recipient: RecipientNumber,
+        after: Uuid,
+        count: usize,
+    ) -> Result<Vec<PgRow>, Failure> {
         let query = match self {
             Self::Hot => of(sql!("inbox/items_after"), recipient),
             Self::Aside(state) => of(sql!("inbox/aside_after"), recipient).bind(state_number(state)),

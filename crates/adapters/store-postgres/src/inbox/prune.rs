@@ -127,7 +127,8 @@ impl Walk {
             if made_at(event).is_some_and(|made_at| made_at >= before) {
                 self.ended = (tenant, recipient, Uuid::max());
                 // What of it was read beyond this one is passed by too, as if the scan had ended here.
-                let rest = rows.iter().skip(index).take_while(|row| codec::get::<i64>(row, 1).is_ok_and(|other| other == recipient)).count();
+                let rest =
+                    rows.iter().skip(index).take_while(|row| codec::get::<i64>(row, 1).is_ok_and(|other| other == recipient)).count();
                 return Ok((old, if index + rest == rows.len() { rows.len() } else { index + 1 }));
             }
             self.ended = (tenant, recipient, event);

@@ -78,7 +78,8 @@ async fn update(connection: &mut PgConnection, number: RecipientNumber, items: &
     let due: Vec<Option<i64>> = items.iter().map(|item| item.due_at().map(Timestamp::as_micros)).collect();
     let query = db::query(sql!("inbox/update_items")).bind(tenant_number(number)).bind(number.get()).bind(&columns.ids);
     let query = query.bind(&columns.states).bind(&columns.dead_letters).bind(&current).bind(&columns.rings).bind(&columns.keys);
-    let query = query.bind(&columns.deliveries).bind(&columns.counted).bind(&columns.generations).bind(&columns.hashes).bind(&columns.histories);
+    let query =
+        query.bind(&columns.deliveries).bind(&columns.counted).bind(&columns.generations).bind(&columns.hashes).bind(&columns.histories);
     let query = query.bind(leased(|lease| lease.until.as_micros())).bind(leased(|lease| lease.attempt_deadline.as_micros()));
     let query = query.bind(leased(|lease| lease.claimed_at.as_micros())).bind(leased(|lease| lease.heartbeat_at.as_micros()));
     let query = query.bind(&sessions).bind(leased(|lease| rows::micros(lease.backoff))).bind(&retries).bind(&due);

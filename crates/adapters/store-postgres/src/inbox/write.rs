@@ -3,8 +3,8 @@
 use async_trait::async_trait;
 use domain::{AgentSessionId, Appended, EventId, Publication, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
-    AgentSession, ClaimRecord, InboxWrite, Item, ItemFilter, ItemPage, ItemRange, LeaseKey, QueueFilter, Recipient,
-    RecipientNumber, RecipientRow,
+    AgentSession, ClaimRecord, InboxWrite, Item, ItemFilter, ItemPage, ItemRange, LeaseKey, QueueFilter, Recipient, RecipientNumber,
+    RecipientRow,
 };
 
 use super::held::Mode;

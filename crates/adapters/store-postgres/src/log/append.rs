@@ -81,15 +81,8 @@ impl<'a> Arrays<'a> {
         let channel = publication.channel.as_ref().map(domain::ChannelRef::as_str);
         let audience = codec::audience_text(&publication.audience);
         let (origin, created_at) = (origin_number(publication.origin), publication.created_at.as_micros());
-        let columns = Columns {
-            id: id.as_bytes(),
-            event_type,
-            channel,
-            audience: audience.as_deref(),
-            origin,
-            created_at,
-            body: &publication.body,
-        };
+        let columns =
+            Columns { id: id.as_bytes(), event_type, channel, audience: audience.as_deref(), origin, created_at, body: &publication.body };
         self.checksums.push(i64::from(columns.checksum()));
         self.requests.push(i32::try_from(request).unwrap_or(i32::MAX));
         self.doomed.push(is_doomed);

@@ -245,7 +245,8 @@ mod tests {
 
     #[test]
     fn a_batch_keeps_its_bounds_and_one_request_above_them_goes_alone() {
-        let requests = || vec![request(&["", ""], 5), request(&[""], 5), request(&["", "", "", ""], 5), request(&[""], 50), request(&[""], 1)];
+        let requests =
+            || vec![request(&["", ""], 5), request(&[""], 5), request(&["", "", "", ""], 5), request(&[""], 50), request(&[""], 1)];
         assert_eq!(batches(requests(), &options(3, 100)), [2, 1, 2]);
         assert_eq!(batches(requests(), &options(100, 10)), [2, 1, 1, 1]);
     }

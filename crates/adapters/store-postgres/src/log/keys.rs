@@ -30,12 +30,7 @@ pub(crate) async fn stored_repeat(
 }
 
 /// Takes a key for an event that waits. The caller holds the head row.
-pub(crate) async fn reserve_key(
-    tx: &mut WriteTx,
-    tenant_number: i64,
-    id: EventId,
-    deduplication: &Deduplication,
-) -> Result<(), Failure> {
+pub(crate) async fn reserve_key(tx: &mut WriteTx, tenant_number: i64, id: EventId, deduplication: &Deduplication) -> Result<(), Failure> {
     db::query(sql!("sync/reserve_key"))
         .bind(tenant_number)
         .bind(deduplication.key.as_str())

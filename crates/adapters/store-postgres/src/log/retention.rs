@@ -71,12 +71,7 @@ async fn new_floor(tx: &mut WriteTx, old: &Marks, older_than: Timestamp, limit: 
 
 /// Gives up rows that have lain below the floor since before `raised_before`, at most `limit` of them. They lie in their partition until that goes.
 /// Answers with it whether a partition may be without rows that count now.
-pub(crate) async fn sweep(
-    tx: &mut WriteTx,
-    tenant: &TenantId,
-    raised_before: Timestamp,
-    limit: usize,
-) -> Result<(Retired, bool), Failure> {
+pub(crate) async fn sweep(tx: &mut WriteTx, tenant: &TenantId, raised_before: Timestamp, limit: usize) -> Result<(Retired, bool), Failure> {
     let mut marks = marks(tx, sql!("sync/lock_retention"), tenant).await?;
     let (mut removed, mut has_left) = (0, false);
     if marks.sweep_raised_at < raised_before && marks.swept < marks.sweep_floor {

@@ -7,11 +7,11 @@ use domain::StoreError;
 use tokio::time::Instant;
 
 use super::{AppendedEvents, WriteTx};
-use crate::{db, inbox};
 use crate::doubt::Outcome;
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::Shared;
+use crate::{db, inbox};
 
 /// How much longer than a statement a commit may take before its answer counts as lost. A synchronous standby may be slow.
 const GRACE: Duration = Duration::from_secs(30);

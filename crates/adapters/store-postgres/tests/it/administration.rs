@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use authz::{
-    AuditDecision, AuditEntry, Channel, Grant, IdempotentAnswer, Keyset, Permission, PrincipalKind, Role, Scope, Scopes, Space,
-    TokenHash, TokenRecord, TokenUse,
+    AuditDecision, AuditEntry, Channel, Grant, IdempotentAnswer, Keyset, Permission, PrincipalKind, Role, Scope, Scopes, Space, TokenHash,
+    TokenRecord, TokenUse,
 };
 use domain::{ChannelId, GrantId, PrincipalId, SpaceId, StoreError, TokenId};
 use testkit::ManualClock;
@@ -64,7 +64,13 @@ fn token(of: &str, number: usize) -> TokenRecord {
 }
 
 fn grant(of: &str, resource: &str) -> Grant {
-    Grant { id: GrantId::new(fresh()), principal: agent(of), resource: resource.parse().unwrap(), permission: Permission::Read, created_at: START }
+    Grant {
+        id: GrantId::new(fresh()),
+        principal: agent(of),
+        resource: resource.parse().unwrap(),
+        permission: Permission::Read,
+        created_at: START,
+    }
 }
 
 async fn demote(fixture: &Fixture, name: &str) -> Result<(), StoreError> {
@@ -281,7 +287,8 @@ async fn a_principal_that_goes_while_others_write_about_it_leaves_nothing_behind
                 }
             }
         });
-        let allowed = |outcome: &Result<(), StoreError>| matches!(outcome, Ok(()) | Err(StoreError::Conflict(_) | StoreError::TenantInactive));
+        let allowed =
+            |outcome: &Result<(), StoreError>| matches!(outcome, Ok(()) | Err(StoreError::Conflict(_) | StoreError::TenantInactive));
         let outcomes = outcomes.await;
         assert!(outcomes.iter().all(allowed), "{outcomes:?}");
         for table in ["tokens", "grants", "idempotency_keys"] {
@@ -323,11 +330,7 @@ async fn pruning_beside_writing_removes_what_is_old_once_and_nothing_else() {
         let lines: Vec<_> = (0..20).map(|target| (nodes.node(0).tenant.clone(), line(new, format!("t{target}")))).collect();
         async move {
             let fixture = nodes.node(number);
-            if number % 2 == 0 {
-                fixture.store.prune(new, new, 40).await
-            } else {
-                fixture.store.record_denials(&lines).await.map(|()| 0)
-            }
+            if number % 2 == 0 { fixture.store.prune(new, new, 40).await } else { fixture.store.record_denials(&lines).await.map(|()| 0) }
         }
     });
     let outcomes = work.await;

@@ -237,7 +237,7 @@ async fn behind_a_proxy() -> (World, Proxy) {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_commit_whose_connection_is_cut_is_answered_truthfully() {
+pub(crate) async fn a_commit_whose_connection_is_cut_is_answered_truthfully() {
     let (world, proxy) = behind_a_proxy().await;
     let mut ids = Vec::new();
     for trap in [Trap::Before, Trap::After, Trap::AfterWithAll, Trap::After, Trap::Before, Trap::AfterWithAll] {

@@ -80,11 +80,7 @@ fn head(tenant: &str, seq: u64) -> Hint {
 }
 
 fn taken(agent: &str) -> Hint {
-    Hint::Taken {
-        tenant: TenantId::parse("acme").unwrap(),
-        agent: PrincipalId::parse(agent).unwrap(),
-        consumer: ConsumerName::default(),
-    }
+    Hint::Taken { tenant: TenantId::parse("acme").unwrap(), agent: PrincipalId::parse(agent).unwrap(), consumer: ConsumerName::default() }
 }
 
 #[tokio::test]

@@ -45,8 +45,23 @@ const NO_PLAN_EITHER: &[&str] = &["store/commit"];
 
 /// Tables that grow with the load.
 const LARGE: &[&str] = &[
-    "event_log", "deduplication_keys", "inbox_items", "inbox_ended", "inbox_recipients", "inbox_queues", "inbox_payloads", "inbox_claims",
-    "agent_consumer_cursors", "scheduled_events", "hooks", "hook_deliveries", "hook_attempts", "hook_keys", "principals", "tokens", "audit_log",
+    "event_log",
+    "deduplication_keys",
+    "inbox_items",
+    "inbox_ended",
+    "inbox_recipients",
+    "inbox_queues",
+    "inbox_payloads",
+    "inbox_claims",
+    "agent_consumer_cursors",
+    "scheduled_events",
+    "hooks",
+    "hook_deliveries",
+    "hook_attempts",
+    "hook_keys",
+    "principals",
+    "tokens",
+    "audit_log",
 ];
 
 fn root() -> PathBuf {
@@ -186,7 +201,8 @@ async fn every_statement_finds_its_rows_through_an_index() {
 async fn reads(beside: &Opened) -> BTreeMap<String, (i64, i64)> {
     let statement = "SELECT regexp_replace(relname, '_[0-9]+$', ''), sum(seq_tup_read)::BIGINT, sum(idx_tup_fetch)::BIGINT
                      FROM pg_stat_user_tables WHERE schemaname = 'doorstep' GROUP BY 1";
-    let rows: Vec<(String, Option<i64>, Option<i64>)> = sqlx_core::query_as::query_as(statement).fetch_all(&mut beside.raw().await).await.unwrap();
+    let rows: Vec<(String, Option<i64>, Option<i64>)> =
+        sqlx_core::query_as::query_as(statement).fetch_all(&mut beside.raw().await).await.unwrap();
     let counted = rows.into_iter().filter(|(name, ..)| LARGE.contains(&name.as_str()));
     counted.map(|(name, whole, indexed)| (name, (whole.unwrap_or(0), indexed.unwrap_or(0)))).collect()
 }
@@ -232,7 +248,14 @@ async fn hot_paths(fixture: &Fixture) {
     store.save(&[Save { key: key.clone(), holder: Holder::Rest, acked: Some(taken.head) }]).await.unwrap();
     store.ack(&key, taken.head).await.unwrap();
     store.status(&key).await.unwrap();
-    let query = DueQuery { now: fixture.now().plus(Duration::from_secs(5)), hooks: 5, per_hook: 5, groups: &EVERY_GROUP, except: &[], except_tenants: &[] };
+    let query = DueQuery {
+        now: fixture.now().plus(Duration::from_secs(5)),
+        hooks: 5,
+        per_hook: 5,
+        groups: &EVERY_GROUP,
+        except: &[],
+        except_tenants: &[],
+    };
     assert_eq!(fixture.due(query).await.len(), 5);
     fixture.next_due().await;
     ScheduleStore::due(&**store, fixture.now().plus(Duration::from_secs(70)), 5).await.unwrap();

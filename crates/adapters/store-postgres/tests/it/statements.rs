@@ -7,7 +7,7 @@ use testkit::conformance::Case;
 use testkit::conformance::list::CASES;
 
 use crate::conformance::Postgres;
-use crate::{exchange, hints, nodes, plans, staged, upkeep};
+use crate::{appender, exchange, hints, nodes, plans, staged, upkeep};
 
 /// Cases that run at the same time.
 const AT_ONCE: usize = 4;
@@ -61,6 +61,7 @@ const RICH: &[&str] = &[
 
 /// What is this store's own.
 const OWN: &[fn()] = &[
+    appender::a_commit_whose_connection_is_cut_is_answered_truthfully,
     exchange::everything_arrives_and_is_served_on,
     nodes::nodes_show_themselves_and_are_forgotten,
     nodes::work_is_one_nodes_until_its_lease_expires_and_its_generation_rises,

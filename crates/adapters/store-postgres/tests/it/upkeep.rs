@@ -45,7 +45,8 @@ async fn retire(fixture: &Fixture) {
 pub(crate) async fn partitions_go_when_their_day_is_given_up_and_hold_up_nobody() {
     let (fixture, store, database) = world(|options| PostgresOptions { lock_timeout: Duration::from_millis(300), ..options }).await;
     let first = fixture.now().as_micros().div_euclid(86_400_000_000);
-    let tables = async |day: i64| database.number(&format!("SELECT count(*) FROM pg_class WHERE relname = 'event_log_{}'", first + day)).await;
+    let tables =
+        async |day: i64| database.number(&format!("SELECT count(*) FROM pg_class WHERE relname = 'event_log_{}'", first + day)).await;
     fixture.fill(3).await;
     assert_eq!(tables(0).await, 1);
     fixture.clock.advance(3 * DAY);
@@ -86,7 +87,9 @@ pub(crate) async fn a_new_history_keeps_the_numbers_and_is_refused_while_servers
     let refused = new_epoch(&options, &SystemClock::new()).await;
     assert!(matches!(refused, Err(OpenError::InUse { sessions: 1.., .. })), "{refused:?}");
     store.close().await;
-    database.wait_for("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'doorstep/%'", 0).await;
+    database
+        .wait_for("SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'doorstep/%'", 0)
+        .await;
     assert_eq!(new_epoch(&options, &SystemClock::new()).await.unwrap(), 1);
     let again = Opened::over(Arc::clone(&database), fixture.clock.clone()).await;
     let after = again.store.head(&fixture.tenant).await.unwrap().unwrap();

@@ -176,6 +176,10 @@ fn payload(row: &SqlRow<'_>) -> Result<Row, Failure> {
         return Err(Failure::corrupt(format!("the copy of event {} does not match its checksum", position.seq())));
     }
     let mut values = Vec::from(place(position));
-    values.extend([Value::Uuid(codec::uuid(row, 1)?), Value::Text(row.get::<_, Option<String>>(4)?.unwrap_or_default()), Value::Text(row.get(3)?)]);
+    values.extend([
+        Value::Uuid(codec::uuid(row, 1)?),
+        Value::Text(row.get::<_, Option<String>>(4)?.unwrap_or_default()),
+        Value::Text(row.get(3)?),
+    ]);
     Ok(values)
 }

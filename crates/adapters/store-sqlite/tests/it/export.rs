@@ -63,10 +63,9 @@ pub(crate) fn every_row_of_every_table_leaves_once_however_it_is_paged() {
 fn a_damaged_row_does_not_leave_and_is_not_left_out() {
     run(async {
         let (fixture, store) = filled().await;
-        for (table, statement) in [
-            (Table::EventLog, "UPDATE event_log SET body = 'x'"),
-            (Table::InboxPayloads, "UPDATE inbox_payloads SET body = 'x'"),
-        ] {
+        for (table, statement) in
+            [(Table::EventLog, "UPDATE event_log SET body = 'x'"), (Table::InboxPayloads, "UPDATE inbox_payloads SET body = 'x'")]
+        {
             assert!(fixture.execute(statement).await > 0);
             let answer = store.rows(table, None, LARGE).await;
             assert!(matches!(answer, Err(StoreError::Corrupt(_))), "{answer:?}");

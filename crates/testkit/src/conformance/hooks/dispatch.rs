@@ -99,7 +99,8 @@ pub(crate) async fn tenants_with_hooks_come_by_id(harness: &dyn Harness) {
     let told = |found: &[TenantHooks]| found.iter().map(|each| (each.tenant.clone(), each.position)).collect::<Vec<_>>();
     let all = tenants(&fixture).await;
     assert_eq!(told(&all), [row("a", None), row("b", Some(at(4))), row("d", None)]);
-    let page = async |after: &str, limit| told(&HookStore::tenants(&*fixture.store, &EVERY_GROUP, Some(&tenant(after)), limit).await.unwrap());
+    let page =
+        async |after: &str, limit| told(&HookStore::tenants(&*fixture.store, &EVERY_GROUP, Some(&tenant(after)), limit).await.unwrap());
     assert_eq!(page("a", 1).await, [row("b", Some(at(4)))]);
     assert_eq!(page("b", 9).await, [row("d", None)]);
     assert_eq!(page("d", 9).await, []);

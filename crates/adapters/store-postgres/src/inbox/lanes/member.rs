@@ -19,17 +19,56 @@ pub(super) type Answer<T> = oneshot::Sender<T>;
 
 /// What units ask for.
 pub(super) enum Call {
-    Available { recipient: RecipientNumber, queues: QueueFilter, limit: usize, answer: Answer<Vec<Item>> },
-    Due { recipient: RecipientNumber, now: Timestamp, after: Option<(Timestamp, EventId)>, limit: usize, answer: Answer<Vec<Item>> },
-    NextDue { recipient: RecipientNumber, answer: Answer<Option<Timestamp>> },
-    Claimed { recipient: RecipientNumber, most: u64, answer: Answer<u64> },
-    Find { recipient: RecipientNumber, events: Vec<EventId>, answer: Answer<Vec<Option<Item>>> },
-    Put { items: Vec<Item>, answer: Answer<()> },
-    Append { tenant: TenantId, publications: Vec<Publication>, answer: Answer<Vec<Seq>> },
-    Save { row: RecipientRow, answer: Answer<()> },
-    LeaseKey { tenant: TenantId, offered: LeaseKey, answer: Answer<LeaseKey> },
+    Available {
+        recipient: RecipientNumber,
+        queues: QueueFilter,
+        limit: usize,
+        answer: Answer<Vec<Item>>,
+    },
+    Due {
+        recipient: RecipientNumber,
+        now: Timestamp,
+        after: Option<(Timestamp, EventId)>,
+        limit: usize,
+        answer: Answer<Vec<Item>>,
+    },
+    NextDue {
+        recipient: RecipientNumber,
+        answer: Answer<Option<Timestamp>>,
+    },
+    Claimed {
+        recipient: RecipientNumber,
+        most: u64,
+        answer: Answer<u64>,
+    },
+    Find {
+        recipient: RecipientNumber,
+        events: Vec<EventId>,
+        answer: Answer<Vec<Option<Item>>>,
+    },
+    Put {
+        items: Vec<Item>,
+        answer: Answer<()>,
+    },
+    Append {
+        tenant: TenantId,
+        publications: Vec<Publication>,
+        answer: Answer<Vec<Seq>>,
+    },
+    Save {
+        row: RecipientRow,
+        answer: Answer<()>,
+    },
+    LeaseKey {
+        tenant: TenantId,
+        offered: LeaseKey,
+        answer: Answer<LeaseKey>,
+    },
     /// It is done, and waits for the commit.
-    Done { outcome: Result<(), StoreError>, answer: Answer<Verdict> },
+    Done {
+        outcome: Result<(), StoreError>,
+        answer: Answer<Verdict>,
+    },
 }
 
 /// What became of a unit.

@@ -85,7 +85,12 @@ async fn nothing_that_the_caller_sets_changes_what_the_function_does() {
     run(&mut app, "INSERT INTO pg_temp.channels VALUES ('acme', 'made', 'up')").await.unwrap();
     for path in ["evil, pg_temp, pg_catalog, public", "pg_temp, evil, pg_catalog", "evil"] {
         run(&mut app, &format!("SET search_path = {path}")).await.unwrap();
-        for settings in ["SET standard_conforming_strings = off", "SET DateStyle = 'German, DMY'", "SET TimeZone = 'Asia/Kolkata'", "SET bytea_output = escape"] {
+        for settings in [
+            "SET standard_conforming_strings = off",
+            "SET DateStyle = 'German, DMY'",
+            "SET TimeZone = 'Asia/Kolkata'",
+            "SET bytea_output = escape",
+        ] {
             run(&mut app, settings).await.unwrap();
         }
         assert_eq!(publish(&mut app, "other", r#"{"type": "a.b", "audience": ["sam"]}"#).await.unwrap_err().0, "42501");
@@ -111,7 +116,8 @@ fn bodies() -> Vec<(String, bool)> {
     let good = [
         r#"{"type": "a", "channel": "s/c"}"#.to_owned(),
         r#"{"type": "a-b_1.c.0", "audience": ["sam", "sam", "0"]}"#.to_owned(),
-        r#"{"type": "a.b", "recipients": [{"kind": "agent", "id": "alpha", "queue": "q-1_x"}, {"id": "beta", "kind": "agent"}]}"#.to_owned(),
+        r#"{"type": "a.b", "recipients": [{"kind": "agent", "id": "alpha", "queue": "q-1_x"}, {"id": "beta", "kind": "agent"}]}"#
+            .to_owned(),
         format!(r#"{{"type": "{}", "channel": "s/c"}}"#, "x".repeat(128)),
         format!(r#"{{"type": "a.b", "audience": [{}]}}"#, agents(100)),
         with(r#""priority": "urgent", "max_attempts": 4294967295"#),
@@ -263,7 +269,9 @@ async fn null_and_unknown_recipients_are_refused_with_a_pointer() {
         let sqlx_core::Error::Database(error) = run(&mut app, call).await.unwrap_err() else { panic!("no answer") };
         assert_eq!(error.code().unwrap(), "22004", "{call}");
     }
-    let to = |agent: &str| format!(r#"{{"type": "a.b", "recipients": [{{"kind": "agent", "id": "alpha"}}, {{"kind": "agent", "id": "{agent}"}}]}}"#);
+    let to = |agent: &str| {
+        format!(r#"{{"type": "a.b", "recipients": [{{"kind": "agent", "id": "alpha"}}, {{"kind": "agent", "id": "{agent}"}}]}}"#)
+    };
     world.run("INSERT INTO principals VALUES ('acme', 'sam', 'person', 'member', NULL, true, 0)").await;
     for nobody in ["nobody", "sam"] {
         let (code, said) = publish(&mut app, "acme", &to(nobody)).await.unwrap_err();

@@ -94,7 +94,8 @@ async fn a_transaction_that_is_held_open_keeps_nobody_waiting() {
     let before = wait_for(&world, 2 * count).await;
     assert!(!before.contains(&held));
     // The very key that the held transaction offers is anybody's until it is moved.
-    let taken = timeout(Duration::from_secs(2), world.store.append(&world.fixture.tenant, vec![world.fixture.keyed("held", "first")])).await;
+    let taken =
+        timeout(Duration::from_secs(2), world.store.append(&world.fixture.tenant, vec![world.fixture.keyed("held", "first")])).await;
     assert!(new_seq(&taken.unwrap().unwrap().appended[0]) > 0);
     run(&mut holder, "COMMIT").await.unwrap();
     let deadline = Instant::now() + Duration::from_secs(5);
@@ -135,7 +136,8 @@ async fn commits_that_follow_each_other_are_in_order_under_two_movers() {
         // The one that publishes last commits first.
         run(&mut apps[first], "BEGIN").await.unwrap();
         run(&mut apps[second], "BEGIN").await.unwrap();
-        let later = [publish(&mut apps[first], "acme", &event("a")).await.unwrap(), publish(&mut apps[first], "acme", &event("b")).await.unwrap()];
+        let later =
+            [publish(&mut apps[first], "acme", &event("a")).await.unwrap(), publish(&mut apps[first], "acme", &event("b")).await.unwrap()];
         let sooner = publish(&mut apps[second], "acme", &event("c")).await.unwrap();
         if round % 2 == 0 {
             run(&mut apps[second], "COMMIT").await.unwrap();
@@ -221,7 +223,8 @@ pub(crate) async fn what_vanished_meanwhile_fails_its_event_and_no_other() {
 async fn what_is_for_later_is_scheduled() {
     let world = World::new().await;
     let mut app = world.app().await;
-    let at = |hours: u32| format!("to_char(clock_timestamp() AT TIME ZONE 'UTC' + interval '{hours} hours', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')");
+    let at =
+        |hours: u32| format!("to_char(clock_timestamp() AT TIME ZONE 'UTC' + interval '{hours} hours', 'YYYY-MM-DD\"T\"HH24:MI:SS\"Z\"')");
     let statement = format!(
         "SELECT public.doorstep_publish('acme', jsonb_build_object('type', 'a.b', 'channel', 's/c', 'deduplication_key', 'k', 'available_at', {}))",
         at(1)
@@ -260,7 +263,9 @@ async fn an_event_that_no_release_would_let_pass_fails_and_holds_up_nobody() {
     let world = World::new().await;
     let mut app = world.app().await;
     let id = "gen_random_uuid()";
-    for event in [r#"{"type": "access.changed", "channel": "s/c"}"#, r#"{"type": 1}"#, "[]", r#"{"type": "a.b", "channel": "s/c", "new": 1}"#] {
+    for event in
+        [r#"{"type": "access.changed", "channel": "s/c"}"#, r#"{"type": 1}"#, "[]", r#"{"type": "a.b", "channel": "s/c", "new": 1}"#]
+    {
         world
             .run(&format!(
                 "INSERT INTO log_staged (tenant_id, event_id, publisher, event, staged_at, state) VALUES ('acme', {id}, 'app', '{event}', 0, 'waiting')"

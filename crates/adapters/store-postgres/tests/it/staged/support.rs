@@ -127,9 +127,7 @@ pub(crate) async fn publish(session: &mut PgConnection, tenant: &str, event: &st
     let statement = sqlx_core::query::query("SELECT public.doorstep_publish($1, $2::TEXT::JSONB)");
     match statement.bind(tenant).bind(event).fetch_one(session).await {
         Ok(row) => Ok(row.get(0)),
-        Err(sqlx_core::Error::Database(error)) => {
-            Err((error.code().unwrap_or_default().into_owned(), error.message().to_owned()))
-        }
+        Err(sqlx_core::Error::Database(error)) => Err((error.code().unwrap_or_default().into_owned(), error.message().to_owned())),
         Err(error) => panic!("{error}"),
     }
 }
