@@ -14,7 +14,7 @@ pub struct NatsServer {
     process: Child,
     /// Where it listens on the loopback address.
     pub port: u16,
-    _directory: TempDir,
+    directory: TempDir,
 }
 
 impl NatsServer {
@@ -44,9 +44,11 @@ impl NatsServer {
         let process = spawned
             .unwrap_or_else(|error| panic!("this test needs the program nats-server (Debian: apt-get install nats-server): {error}"));
         let began = Instant::now();
+        let mut server = Self { process, port: 0, directory };
         loop {
-            if let Some(port) = port_in(directory.path()) {
-                return Self { process, port, _directory: directory };
+            if let Some(port) = port_in(server.directory.path()) {
+                server.port = port;
+                return server;
             }
             assert!(began.elapsed() < PATIENCE, "nats-server does not come up");
             std::thread::sleep(Duration::from_millis(20));

@@ -208,7 +208,7 @@ fn map(error: &Error) -> StoreError {
         StoreError::Corrupt(_) => tracing::error!(error = %error, sql.state = state, "the database is corrupt"),
         StoreError::Unavailable => tracing::error!(error = %error, sql.state = state, "the database failed"),
         StoreError::Conflict(_) if state.starts_with("22") => {
-            tracing::error!(error = %error, sql.state = state, "the database refused a value")
+            tracing::error!(error = %error, sql.state = state, "the database refused a value");
         }
         _ => tracing::debug!(error = %error, sql.state = state, "the database refused"),
     }

@@ -1,6 +1,5 @@
 //! The store: connecting, the ways to its connections, closing.
 
-use std::ops::DerefMut;
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{BoxFuture, Clock, Event, StoreError, SyncEpoch, TenantId};
@@ -171,7 +170,7 @@ impl PostgresStore {
     pub(crate) async fn snapshot(&self) -> Result<ReadTx, Failure> {
         let mut lease = self.reader().await?;
         lease.set_open(true);
-        db::script(sql!("store/begin_snapshot")).execute(lease.deref_mut()).await?;
+        db::script(sql!("store/begin_snapshot")).execute(&mut *lease).await?;
         Ok(ReadTx { lease })
     }
 

@@ -169,7 +169,8 @@ pub(crate) async fn takes_of_one_consumer_form_a_line(harness: &dyn Harness) {
     let last = status.row.holder.unwrap();
     let mut followed: Vec<String> = taken.iter().filter_map(|(_, taken)| taken.previous).map(|holder| format!("{holder:?}")).collect();
     let mut others: Vec<String> = holders.iter().filter(|holder| **holder != last).map(|holder| format!("{holder:?}")).collect();
-    (followed.sort(), others.sort());
+    followed.sort();
+    others.sort();
     assert_eq!(followed, others, "everyone but the last was followed by one");
     let versions: BTreeSet<u64> = taken.iter().map(|(_, taken)| taken.row.window_version).collect();
     assert_eq!((versions.len(), versions.last().copied()), (20, Some(status.row.window_version)));

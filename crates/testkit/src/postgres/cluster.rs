@@ -96,6 +96,7 @@ impl Cluster {
     ///
     /// # Panics
     /// When it cannot be made or started; for a cluster without [`Durability::Full`], which tells nobody what it does.
+    #[must_use]
     pub fn standby(&self) -> Self {
         let follow = |standby: &Self| {
             let mut command = self.own().programs.command("pg_basebackup");

@@ -46,7 +46,7 @@ impl PostgresStore {
     }
 }
 
-fn bind<'q>(query: Query<'q, Postgres, PgArguments>, value: Value) -> Query<'q, Postgres, PgArguments> {
+fn bind(query: Query<'_, Postgres, PgArguments>, value: Value) -> Query<'_, Postgres, PgArguments> {
     match value {
         Value::Absent => query.bind(None::<i64>),
         Value::Integer(number) => query.bind(number),

@@ -119,9 +119,10 @@ async fn create_channel(tx: &mut WriteTx, tenant: &TenantId, channel: &Channel) 
     if execute(tx, statement).await? > 0 {
         return Ok(true);
     }
-    match space_exists(tx.connection(), tenant, channel.space.as_str()).await? {
-        true => Err(StoreError::Conflict("the channel exists").into()),
-        false => Ok(false),
+    if space_exists(tx.connection(), tenant, channel.space.as_str()).await? {
+        Err(StoreError::Conflict("the channel exists").into())
+    } else {
+        Ok(false)
     }
 }
 

@@ -66,8 +66,11 @@ pub(super) async fn release_seqs(connection: &mut PgConnection, tenant_number: i
     Ok(())
 }
 
+/// Where an event was, and its envelope.
+type Copied = ((Seq, EventId), Bytes);
+
 /// `seq, event_id, checksum, body` of a copy that is unharmed.
-fn copy(row: &PgRow, tenant_number: i64) -> Result<Option<((Seq, EventId), Bytes)>, Failure> {
+fn copy(row: &PgRow, tenant_number: i64) -> Result<Option<Copied>, Failure> {
     let (seq, id, body) = (codec::get::<i64>(row, 0)?, codec::uuid(row, 1)?, codec::get::<&str>(row, 3)?);
     let is_sound = codec::get::<i64>(row, 2)? == checksum(tenant_number, seq, id, body);
     if !is_sound {

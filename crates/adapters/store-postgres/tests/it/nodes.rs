@@ -13,6 +13,7 @@ use uuid::Uuid;
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Two nodes over one database.
+#[expect(clippy::struct_field_names, reason = "they are one and two")]
 pub(crate) struct Two {
     pub(crate) clock: Arc<ManualClock>,
     pub(crate) one: Arc<PostgresStore>,

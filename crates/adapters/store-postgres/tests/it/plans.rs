@@ -101,7 +101,7 @@ async fn run(session: &mut PgConnection, text: impl Into<String>) -> Result<u64,
 
 /// The plan that a session of the store uses for a statement, whatever its values.
 async fn plan(session: &mut PgConnection, text: &str) -> Result<Vec<String>, sqlx_core::Error> {
-    let values = (1..).take_while(|number| text.contains(&format!("${number}"))).count();
+    let values = (1..100).take_while(|number| text.contains(&format!("${number}"))).count();
     run(session, format!("PREPARE tested AS {text}")).await?;
     let unbound = vec!["NULL"; values].join(", ");
     let unbound = if values == 0 { String::new() } else { format!("({unbound})") };

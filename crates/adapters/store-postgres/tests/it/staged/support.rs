@@ -70,13 +70,13 @@ impl World {
         session(&self.database, &self.role).await
     }
 
-    pub(crate) async fn mover(&self) -> Mover {
+    pub(crate) fn mover(&self) -> Mover {
         mover(&self.store, &self.clock, Settings::default())
     }
 
     /// Moves what waits, once.
     pub(crate) async fn move_all(&self) {
-        self.mover().await.move_all().await.unwrap();
+        self.mover().move_all().await.unwrap();
     }
 
     /// The ids of the log, in order.
