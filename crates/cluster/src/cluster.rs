@@ -138,21 +138,21 @@ impl Cluster {
         self.take(shifts, most, tracker).await
     }
 
-    /// Renews what is held, also what is about to stop. What is not held any more stops at once.
+    /// Renews what goes on: what does not stop when it is asked to is cut off when its lease expires. What is not held any more stops at once.
     async fn renew(&self, shifts: &mut Shifts) -> Result<(), StoreError> {
-        let held: Vec<HeldLease> = shifts.values().filter(|shift| !shift.is_lost).map(|shift| shift.lease.clone()).collect();
+        let held: Vec<HeldLease> = shifts.values().filter(|shift| shift.goes_on()).map(|shift| shift.lease.clone()).collect();
         if held.is_empty() {
             return Ok(());
         }
         let asked_at = Instant::now();
         let renewed = self.store.renew(self.node.id, &held, self.settings.lease_duration).await?;
-        for shift in shifts.values_mut().filter(|shift| !shift.is_lost) {
+        for shift in shifts.values_mut().filter(|shift| held.contains(&shift.lease)) {
             if renewed.contains(&shift.lease) {
                 shift.prolong(self.until(asked_at));
             } else {
                 tracing::warn!(work.name = %shift.lease.work, "the lease is lost; its work stops");
                 self.metrics.lost.increment();
-                shift.lose();
+                shift.stop();
             }
         }
         Ok(())

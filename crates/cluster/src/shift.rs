@@ -49,8 +49,6 @@ pub(crate) struct Watch {
 /// Work that runs under a lease. Dropping it does not stop the work: see [`Shift::end`].
 pub(crate) struct Shift {
     pub(crate) lease: HeldLease,
-    /// The lease is not held any more.
-    pub(crate) is_lost: bool,
     /// Until when the lease surely holds. Absent when it holds always.
     until: watch::Sender<Option<Instant>>,
     stop: CancellationToken,
@@ -72,18 +70,12 @@ impl Shift {
                 watching.hurry.notify_one();
             }
         });
-        Self { lease, is_lost: false, until, stop, has_ended, task }
+        Self { lease, until, stop, has_ended, task }
     }
 
     /// The lease was renewed.
     pub(crate) fn prolong(&self, until: Option<Instant>) {
         self.until.send_replace(until);
-    }
-
-    /// The lease is another's: the work stops.
-    pub(crate) fn lose(&mut self) {
-        self.is_lost = true;
-        self.stop();
     }
 
     /// Whether the work goes on and was not asked to stop.

@@ -35,6 +35,14 @@ impl Hooks {
         Ok(keys.into_iter().map(|key| PublishedKey { id: key.id, public: key.public, signs_from: key.signs_from }).collect())
     }
 
+    /// Whether the master key opens what was sealed by others over the same store. Makes the server's keys on the first call.
+    ///
+    /// # Errors
+    /// [`HookError::Secrets`] when it does not, the store's.
+    pub async fn check_master_key(&self) -> Result<(), HookError> {
+        self.server_signing_key(self.parts.clock.now()).await.map(drop)
+    }
+
     /// The pair that signs now.
     pub(crate) async fn server_signing_key(&self, now: Timestamp) -> Result<SigningKey, HookError> {
         let keys = self.server_keys().await?;

@@ -89,6 +89,14 @@ impl Following {
     }
 }
 
+/// Makes a directory that only this user can read.
+fn private_directory(path: &std::path::Path) -> std::io::Result<()> {
+    let mut builder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.recursive(true).create(path)
+}
+
 impl Store {
     /// Opens the store that the configuration names. `node` is this process's name among those that share it.
     ///
@@ -96,7 +104,7 @@ impl Store {
     /// A sentence for the operator.
     pub(crate) async fn open(config: &Config, node: &str) -> Result<Self, String> {
         match config.shared_store(node) {
-            Some(options) => Self::shared(options).await,
+            Some(options) => Self::shared(config, options).await,
             None => Self::embedded(config).await,
         }
     }
@@ -110,7 +118,10 @@ impl Store {
         Ok(Self { ports: Ports::of(&store), engine: Engine::Embedded(store), clock, following: Following::default() })
     }
 
-    async fn shared(options: PostgresOptions) -> Result<Self, String> {
+    async fn shared(config: &Config, options: PostgresOptions) -> Result<Self, String> {
+        // What a node keeps for itself lies there: the owner's token, and the master key when it is given none.
+        let directory = &config.data.dir;
+        private_directory(directory).map_err(|error| format!("the data directory {} cannot be made: {error}", directory.display()))?;
         let following = Following::default();
         let clock = DatabaseClock::start(&options, &following.tasks, following.stop.clone()).await.map_err(|error| error.to_string())?;
         match PostgresStore::connect(options, clock.clone()).await {

@@ -24,12 +24,24 @@ pub(crate) struct Register {
     /// What every store keeps for itself.
     #[serde(default)]
     pub(crate) store: Store,
+    /// What only one engine has.
+    #[serde(default)]
+    pub(crate) engines: BTreeMap<String, Engine>,
     /// Statements that may join the tables of several modules.
     #[serde(default)]
     pub(crate) unions: Vec<Union>,
     /// External crates that only some modules may use.
     #[serde(default)]
     pub(crate) restricted: Vec<Restriction>,
+}
+
+/// One engine of stores.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Engine {
+    /// The registered tables that no other engine has.
+    #[serde(default)]
+    pub(crate) tables: BTreeSet<String>,
 }
 
 /// One module.

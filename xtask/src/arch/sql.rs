@@ -67,7 +67,7 @@ impl<'a> Reader<'a> {
                 "from" if before != Some("distinct") && !self.in_special_function() => self.source(),
                 "join" => self.source(),
                 "into" | "references" => self.target(),
-                "update" if !matches!(before, Some("do" | "for" | "on")) => self.update(),
+                "update" if !matches!(before, Some("do" | "for" | "on" | "key")) => self.update(),
                 "table" => self.table(),
                 _ => {}
             },
@@ -106,6 +106,8 @@ impl<'a> Reader<'a> {
             name = self.word(self.at)?;
             self.at += 1;
         }
+        // A partition: its table's name and a place for its number.
+        let name = if self.next_is('{') { name.trim_end_matches('_') } else { name };
         Some(name.to_owned())
     }
 

@@ -74,7 +74,8 @@ fn tables(register: &Register, tree: &Tree, engine: &str, migrations: &[Migratio
         }
         existing.extend(names.created);
     }
-    let missing = register.tables().filter(|(table, _)| !existing.contains(*table));
+    let of_another = |table: &str| register.engines.iter().any(|(name, own)| name != engine && own.tables.contains(table));
+    let missing = register.tables().filter(|(table, _)| !existing.contains(*table) && !of_another(table));
     findings.extend(
         missing.map(|(table, owner)| {
             Finding::new(REGISTER, format!("table {table} of {owner} does not exist after the migrations of {engine}"))

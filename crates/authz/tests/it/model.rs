@@ -117,7 +117,7 @@ impl Case {
             ("spaces.manage" | "grants.manage", Aim::Tenant) => self.level("") == 3,
             ("spaces.manage" | "grants.manage", Aim::Space(path)) | ("grants.manage", Aim::Channel(path)) => self.level(path) == 3,
             ("spaces.manage", Aim::Channel(path)) => self.level(path.split('/').next().unwrap()) == 3,
-            ("tenants.manage" | "admin.backup", Aim::Instance) => self.in_default && self.role == Role::Owner,
+            ("tenants.manage" | "admin.backup" | "nodes.read", Aim::Instance) => self.in_default && self.role == Role::Owner,
             _ => false,
         }
     }

@@ -8,6 +8,7 @@ pub(crate) mod master_key;
 mod metrics;
 mod node;
 mod ports;
+mod staging;
 mod totals;
 
 use std::io::Write as _;

@@ -9,7 +9,7 @@ use authz::{Admin, Authorizer};
 use ::cluster::{Cluster, Nodes};
 use domain::{Clock, IdGenerator, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
-use hooks::{Dispatcher, Hooks, HooksParts, Sender};
+use hooks::{Dispatcher, HookError, Hooks, HooksParts, Sender};
 use http_api::{HttpMetrics, Listening, Services};
 use inbox::{Inbox, InboxParts, Sweeper};
 use intake::{IntakeParts, Promoter, Publisher, ScheduleBell};
@@ -24,7 +24,7 @@ use super::doorbells::{GatewayHints, LogTails, TailObservers};
 use super::metrics::ProcessMetrics;
 use super::ports::{ProcessReadiness, StoreBackup};
 use super::totals::Totals;
-use super::{ServeError, master_key};
+use super::{ServeError, master_key, staging};
 use crate::config::Config;
 use crate::store::{Engine, Store};
 
@@ -101,6 +101,9 @@ impl Node {
             metrics: Arc::default(),
             settings: config.hooks(),
         }, groups.clone());
+        if let Engine::Shared(_) = store.engine {
+            hooks.check_master_key().await.map_err(|error| ServeError(unopened(&error)))?;
+        }
         let observers = Arc::new(TailObservers { authorizer: authorizer.clone(), inbox: inbox.clone(), hooks: hooks.clone() });
         let logs = Logs::start(ports.logs.clone(), observers, config.sync(), tasks.clone(), stop.child_token());
         tails.join(logs.clone());
@@ -118,7 +121,8 @@ impl Node {
             metrics: Arc::default(),
             settings: config.intake(),
         };
-        let publisher = Arc::new(Publisher::new(intake.clone()));
+        let publisher = Arc::new(staging::publisher(&store, &intake));
+        staging::share(&cluster, &store, &intake)?;
 
         let service = Arc::new(ConsumerService::new(ports.cursors.clone(), ports.identities.clone(), authorizer.clone(), config.agents()));
         let gateway = Gateway::new(gateway::Parts {
@@ -233,5 +237,15 @@ impl Node {
         let router = http_api::router(services);
         tasks.spawn(async move { http_api::serve(listening, router).await });
         Accepting { tasks }
+    }
+}
+
+/// Why what other nodes have sealed cannot be opened here.
+fn unopened(error: &HookError) -> String {
+    match error {
+        HookError::Secrets(_) => "the secrets in the database are sealed with another master key than this node's: give every node the same one, in \
+            security.master_key_file or as the file master-key in its data directory"
+            .to_owned(),
+        other => format!("the secrets in the database cannot be looked at: {other}"),
     }
 }

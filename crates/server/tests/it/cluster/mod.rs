@@ -9,4 +9,5 @@ mod outages;
 mod proxy;
 mod publishing;
 mod skew;
+mod staging;
 mod work;

@@ -45,3 +45,14 @@ async fn nodes_are_listed_lost_when_they_are_killed_and_gone_when_they_leave() {
     })
     .await;
 }
+
+#[tokio::test]
+async fn a_node_with_another_master_key_does_not_start_and_says_why() {
+    let fleet = Fleet::of(1, &[]).await;
+    let other = tempfile::tempdir().unwrap();
+    let mut options = fleet.node(0).options().clone().with("security.master_key", "HxweHRwbGhkYFxYVFBMSERAPDg0MCwoJCAcGBQQDAgE=");
+    options.data = other.path().join("data");
+    let output = options.command().output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(!output.status.success() && said.contains("another master key"), "{said}");
+}

@@ -76,7 +76,7 @@ async fn one_key_on_three_nodes_at_once_makes_one_event() {
     assert_eq!((ids.len(), fresh), (1, 1));
 }
 
-#[tokio::test]
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_commit_whose_connection_is_cut_is_answered_truthfully() {
     let cluster = Cluster::shared();
     let database = cluster.empty_database().await;

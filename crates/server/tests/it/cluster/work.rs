@@ -116,7 +116,7 @@ async fn an_item_is_claimed_by_one_worker_of_many_nodes() {
             tokio::spawn(async move {
                 let mut claimed = Vec::new();
                 loop {
-                    let claims = crate::inbox::claim(&agent, json!({"max_items": 3, "lease_seconds": 60})).await;
+                    let claims = crate::inbox::claim(&agent, json!({"limit": 3, "lease_seconds": 60})).await;
                     if claims.is_empty() {
                         return claimed;
                     }

@@ -1,0 +1,1 @@
+-- Nothing: publishing in one's own transaction is for applications in the same PostgreSQL. Numbers are the same in every engine.

@@ -1,0 +1,1 @@
+-- Nothing: one process has this store. Numbers are the same in every engine.
