@@ -35,8 +35,8 @@ pub(crate) enum Again {
 }
 
 impl Inbox {
-    /// Begins a wait of `caller` for its inbox, of at most `wait` from `since`; `None` when it is not to be waited: not asked for, the house is full, the process drains,
-    /// or no tail runs.
+    /// Begins a wait of `caller` for its inbox, of at most `wait` from `since`; `None` when it is not to be waited: not asked for, the house is
+    /// full, the process drains, or no tail runs.
     pub(crate) async fn wait(&self, caller: &Caller, recipient: &Recipient, wait: Duration, since: Instant) -> Option<Wait> {
         let wait = wait.min(self.settings().poll_wait_max);
         if wait.is_zero() || self.bells.is_drained() {

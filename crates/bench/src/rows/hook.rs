@@ -40,7 +40,8 @@ pub(super) fn run(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> 
 /// Rings to one receiver that answers at once.
 fn rings(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
     let receiver = bench.measure("a receiver", Receiver::listen(Manner::Answers))?;
-    let server = serve(ground, &receiver)?;
+    // None of them collapses: every ring counts.
+    let server = serve(ground, &receiver, &[("hooks.outstanding_max", "10000000")])?;
     let tenants = bench.measure("making tenants", tenants(bench, ground, &server, TENANTS))?;
     let rates = bench.each_round(RowName::Hook, |_| bench.measure("ringing", one_round(bench.window, &server, &tenants, &receiver)))?;
     server.stop()?;
@@ -50,7 +51,7 @@ fn rings(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
 /// Publishing for an agent whose hooks lead to a receiver that never answers, beside the same without hooks.
 fn beside_dead(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
     let receiver = bench.measure("a receiver", Receiver::listen(Manner::Hangs))?;
-    let server = serve(ground, &receiver)?;
+    let server = serve(ground, &receiver, &[])?;
     let tenants = bench.measure("making a tenant", tenants(bench, ground, &server, 1))?;
     let tenant = tenants.first().ok_or_else(|| Failure::Wrong("no tenant".to_owned()))?;
     let request = tenant.give_request(1);
@@ -73,10 +74,10 @@ fn beside_dead(bench: &Bench, ground: &Ground) -> Result<Vec<Line>, Failure> {
     Ok(vec![line.over("the same without hooks", without).target(Target::OfFloor(UNAFFECTED))])
 }
 
-/// A server that may call the receiver, and that keeps as many rings outstanding as there are.
-fn serve(ground: &Ground, receiver: &Receiver) -> Result<Server, Failure> {
+/// A server that may call the receiver, with these keys beside.
+fn serve(ground: &Ground, receiver: &Receiver, more: &[(&str, &str)]) -> Result<Server, Failure> {
     let address = receiver.address.to_string();
-    ground.serve(&[("hooks.allow_http", "true"), ("hooks.allow_networks", &address), ("hooks.outstanding_max", "10000000")])
+    ground.serve(&[&[("hooks.allow_http", "true"), ("hooks.allow_networks", address.as_str())], more].concat())
 }
 
 async fn one_round(window: Duration, server: &Server, tenants: &[Tenant], receiver: &Receiver) -> Result<f64, Failure> {

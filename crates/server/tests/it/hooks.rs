@@ -446,6 +446,41 @@ async fn what_hooks_do_is_counted() {
 }
 
 #[tokio::test]
+async fn a_hook_that_cannot_be_read_is_left_out_and_told_by_the_check_and_the_metrics() {
+    const MARKER: &[u8] = b"/a-marker-that-is-easy-to-find";
+    let mut receiver = PlayedServer::bind().await;
+    let world = world(&receiver, &[]).await;
+    let alpha = world.cast.alpha.clone();
+    let whole = register(&alpha, &receiver, json!({})).await;
+    let url = format!("http://{}{}", receiver.address, String::from_utf8_lossy(MARKER));
+    alpha.post("/v1/notify-hooks", &json!({"url": url})).await.expect(201);
+    let options = world.server.options().clone();
+    world.server.ask_to_stop();
+    assert!(world.server.wait().success());
+    let check = || {
+        let mut check = std::process::Command::new(env!("CARGO_BIN_EXE_doorstep"));
+        let output = check.args(["check", "--data-dir"]).arg(&options.data).output().unwrap();
+        (output.status.code(), String::from_utf8_lossy(&output.stdout).into_owned())
+    };
+    let (code, said) = check();
+    assert!(code == Some(0) && said.contains("0 inbox items, 2 hooks read"), "{code:?} {said}");
+    let path = options.data.join("doorstep.sqlite");
+    let mut bytes = std::fs::read(&path).unwrap();
+    while let Some(at) = bytes.windows(MARKER.len()).position(|window| window == MARKER) {
+        bytes[at] = b' ';
+    }
+    std::fs::write(&path, bytes).unwrap();
+    let (code, said) = check();
+    assert!(code == Some(1) && said.contains("1 hook read") && said.contains("damaged"), "{code:?} {said}");
+    let world = World::on(testkit::ServerProcess::start(options), world.cast, world.directory);
+    let listed = world.cast.alpha.get("/v1/notify-hooks").await.expect(200);
+    assert_eq!((listed["items"].as_array().unwrap().len(), &listed["items"][0]["id"]), (1, &whole["id"]));
+    give(&world, "alpha", "inbox").await;
+    ok(receiver.request().await).await;
+    assert!((metric(&world, r#"doorstep_store_unreadable_rows_total{kind="hook"}"#).await - 1.0).abs() < 0.5);
+}
+
+#[tokio::test]
 async fn nothing_is_logged_at_any_level_that_shows_a_url_or_a_secret() {
     let mut receiver = PlayedServer::bind().await;
     let world = world(&receiver, &[("log.filter", "trace"), ("hooks.disable_after", "1")]).await;

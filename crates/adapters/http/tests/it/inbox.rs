@@ -358,6 +358,23 @@ async fn a_waiting_claim_is_answered_by_a_publish() {
 }
 
 #[tokio::test]
+async fn what_is_sent_behind_a_waiting_claim_is_answered_after_it_and_the_claim_is_held() {
+    let world = World::new().await;
+    let mut wire = world.wire().await;
+    let bearer = format!("Bearer {}", world.agent);
+    let headers = [("authorization", bearer.as_str()), ("content-type", "application/json")];
+    wire.request("POST", NEXT, &headers, br#"{"wait_seconds":20}"#).await;
+    wire.request("GET", "/v1/inbox/head", &headers, b"").await;
+    wire.request("POST", NEXT, &headers, br#"{"wait_seconds":0}"#).await;
+    eventually("the claim waits", || world.inbox.metrics().waiters.get() == 1).await;
+    let event = world.inboxes.publish("inbox", "{}").await;
+    assert_eq!(wire.answer().await.expect(200)["claims"][0]["event_id"], json!(event));
+    assert_eq!(wire.answer().await.expect(200)["head_seq"], 1, "each in its turn");
+    assert_eq!(wire.answer().await.expect(200)["empty"], true);
+    assert_eq!(world.inboxes.item(&event).state, AckState::Claimed);
+}
+
+#[tokio::test]
 async fn a_client_that_goes_away_while_it_waits_leaves_nothing_claimed() {
     let world = World::new().await;
     let mut wire = world.wire().await;
