@@ -18,7 +18,7 @@ use crate::conformance::Opened;
 pub(crate) const WITHOUT_HOOKS: &str = "
     DROP TABLE hook_attempts; DROP TABLE hook_deliveries; DROP TABLE hook_keys; DROP TABLE hooks;
     DROP TABLE hook_positions; DROP TABLE hook_groups; DROP TABLE hook_server_keys;
-    DELETE FROM schema_migrations WHERE version = 3;
+    DELETE FROM schema_migrations WHERE version >= 3;
     PRAGMA user_version = 2";
 
 /// A store with one tenant, `acme`.

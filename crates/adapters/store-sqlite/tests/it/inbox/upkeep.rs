@@ -134,7 +134,7 @@ async fn a_store_of_the_first_release_gets_inboxes_and_keeps_what_it_has() {
         raw.execute(&format!("DROP TABLE {table}"), []).unwrap();
     }
     raw.execute_batch(
-        "ALTER TABLE scheduled_events DROP COLUMN work; DELETE FROM schema_migrations WHERE version = 2; PRAGMA user_version = 1",
+        "ALTER TABLE scheduled_events DROP COLUMN work; DELETE FROM schema_migrations WHERE version >= 2; PRAGMA user_version = 1",
     )
     .unwrap();
     drop(raw);
