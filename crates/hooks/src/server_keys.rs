@@ -46,7 +46,8 @@ impl Hooks {
     /// The pair that signs now.
     pub(crate) async fn server_signing_key(&self, now: Timestamp) -> Result<SigningKey, HookError> {
         let keys = self.server_keys().await?;
-        let key = keys.iter().rev().find(|key| key.signs_from <= now).ok_or(VaultError::UnknownKey)?;
+        // The first key begins when it is made, which may be a moment after `now`.
+        let key = keys.iter().rev().find(|key| key.signs_from <= now).or(keys.first()).ok_or(VaultError::UnknownKey)?;
         let pair = self.parts.vault.open(&place(key.id.as_str()), &key.pair)?;
         let pair = Ed25519KeyPair::from_pkcs8(&pair).map_err(|_| VaultError::Damaged)?;
         Ok(SigningKey::Ed25519(key.id.clone(), pair))

@@ -30,6 +30,8 @@ pub(crate) fn connect_options(options: &PostgresOptions) -> Result<PgConnectOpti
         ("lock_timeout", millis(options.lock_timeout)),
         ("idle_in_transaction_session_timeout", millis(idle)),
         ("default_transaction_isolation", "read committed".to_owned()),
+        // That something is there already is no news.
+        ("client_min_messages", "warning".to_owned()),
         ("plan_cache_mode", "force_generic_plan".to_owned()),
         // Short statements, whose costs are sometimes guessed too high: compiling one takes longer than running it.
         ("jit", "off".to_owned()),

@@ -1,7 +1,9 @@
 //! `doorstep migrate`: from the embedded store into PostgreSQL, and nobody who is connected can tell.
 
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
 
+use domain::{Clock, SystemClock};
 use serde_json::{Value, json};
 use testkit::postgres::{Cluster, TestDatabase};
 use testkit::{Cast, Http, ServerOptions, ServerProcess, eventually};
@@ -59,7 +61,8 @@ async fn fill(cast: &Cast) -> Known {
     let page = poll(&cast.alpha, "?limit=3").await;
     assert_eq!(seqs(page["events"].as_array().unwrap()), sent[..3]);
     cast.alpha.post("/v1/agents/me/consumers/default/ack", &json!({"seq": sent[1]})).await.expect(200);
-    let later = json!({"type": "message.created", "channel": "support/general", "available_at": "2100-01-01T00:00:00Z", "payload": {}});
+    let tomorrow = SystemClock::new().now().plus(Duration::from_hours(24)).to_string();
+    let later = json!({"type": "message.created", "channel": "support/general", "available_at": tomorrow, "payload": {}});
     let scheduled = cast.producer.post("/v1/events", &later).await.expect(201)["events"][0].clone();
     let listed = cast.owner.get("/v1/principals").await.expect(200);
     let head = *sent.last().unwrap();
