@@ -15,11 +15,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self {
-            lease_duration: Duration::from_secs(10),
-            node_timeout: Duration::from_secs(15),
-            node_retention: Duration::from_hours(1),
-        }
+        Self { lease_duration: Duration::from_secs(10), node_timeout: Duration::from_secs(15), node_retention: Duration::from_hours(1) }
     }
 }
 

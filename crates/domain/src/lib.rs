@@ -19,8 +19,8 @@ pub use clock::{Clock, IdGenerator, SystemClock, SystemIds};
 pub use envelope::{EnvelopeParts, PayloadRef, Priority, encode_body, restamp_body};
 pub use event::{Actor, ActorKind, Audience, DeliveryFields, Event, EventOrigin};
 pub use ids::{
-    AgentSessionId, ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, NodeId, PrincipalId, QueueName,
-    SessionId, SpaceId, SyncEpoch, TenantId, TokenId,
+    AgentSessionId, ChannelId, ChannelRef, ConsumerName, DeduplicationKey, EventId, EventType, GrantId, InvalidId, NodeId, PrincipalId,
+    QueueName, SessionId, SpaceId, SyncEpoch, TenantId, TokenId,
 };
 pub use json::{JsonTextError, check_json_text};
 pub use measure::{Counter, Gauge, Latency};

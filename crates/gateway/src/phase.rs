@@ -18,7 +18,7 @@ pub(crate) enum Phase {
 
 impl Phase {
     /// Whether nobody new is served.
-    pub(crate) const fn is_draining(&self) -> bool {
+    pub(crate) const fn is_draining(self) -> bool {
         matches!(self, Self::Draining | Self::Closed(_))
     }
 }
@@ -34,7 +34,7 @@ impl PhaseWatch {
 
     /// Waits until the engine drains or closes.
     pub(crate) async fn draining(&mut self) {
-        if self.0.wait_for(Phase::is_draining).await.is_err() {
+        if self.0.wait_for(|phase| phase.is_draining()).await.is_err() {
             // The engine is gone, and with it whoever could be served.
         }
     }

@@ -11,7 +11,8 @@ use tokio::sync::Notify;
 
 use crate::places::Places;
 use crate::{
-    EveryGroup, GroupLeases, GroupNumber, Hook, HookBell, HookError, HookId, HookKind, HookStore, HookTx, HookUrl, Metrics, OutboundClient, Settings, UrlRefusal, Vault,
+    EveryGroup, GroupLeases, GroupNumber, Hook, HookBell, HookError, HookId, HookKind, HookStore, HookTx, HookUrl, Metrics, OutboundClient,
+    Settings, UrlRefusal, Vault,
 };
 
 /// A hook is not rung any more because of its failures.

@@ -34,7 +34,9 @@ mod tests {
 
     fn tally(rows: &[&[Value]]) -> Tally {
         let mut tally = Tally::default();
-        rows.iter().for_each(|row| tally.add(row));
+        for row in rows {
+            tally.add(row);
+        }
         tally
     }
 

@@ -122,7 +122,13 @@ mod tests {
 
     #[test]
     fn a_position_names_its_key_whatever_is_in_it() {
-        let row = vec![Value::Text("a\"b\\".to_owned()), Value::Absent, Value::Integer(i64::MIN), Value::Uuid(Uuid::max()), Value::Bytes(vec![0, 255])];
+        let row = vec![
+            Value::Text("a\"b\\".to_owned()),
+            Value::Absent,
+            Value::Integer(i64::MIN),
+            Value::Uuid(Uuid::max()),
+            Value::Bytes(vec![0, 255]),
+        ];
         let text = position(&row, &[0, 2, 3, 4]);
         let key = parse_position(Some(&text), &[Kind::Text, Kind::Integer, Kind::Uuid, Kind::Bytes]).unwrap();
         assert_eq!(key, [row[0].clone(), row[2].clone(), row[3].clone(), row[4].clone()]);
@@ -147,7 +153,15 @@ mod tests {
             vec![Value::Integer(0), Value::Flag(false)],
             vec![Value::Integer(0), Value::Absent],
         ];
-        let mut written: Vec<Vec<u8>> = rows.iter().map(|row| row.iter().fold(Vec::new(), |mut out, value| { value.write(&mut out); out })).collect();
+        let mut written: Vec<Vec<u8>> = rows
+            .iter()
+            .map(|row| {
+                row.iter().fold(Vec::new(), |mut out, value| {
+                    value.write(&mut out);
+                    out
+                })
+            })
+            .collect();
         written.sort();
         written.dedup();
         assert_eq!(written.len(), rows.len());

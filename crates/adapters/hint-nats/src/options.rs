@@ -70,7 +70,10 @@ mod tests {
     #[test]
     fn several_servers_are_separated_by_commas() {
         let servers = options("nats://a:4222, tls://u:p@b:4223", "doorstep").servers().unwrap();
-        assert_eq!(servers.iter().map(|server| (server.host().to_owned(), server.port())).collect::<Vec<_>>(), [("a".to_owned(), 4222), ("b".to_owned(), 4223)]);
+        assert_eq!(
+            servers.iter().map(|server| (server.host().to_owned(), server.port())).collect::<Vec<_>>(),
+            [("a".to_owned(), 4222), ("b".to_owned(), 4223)]
+        );
     }
 
     #[test]

@@ -56,7 +56,9 @@ impl NatsRelay {
                 async move { note(&connected, &event) }
             });
         tracker.spawn(async move {
-            cancel.run_until_cancelled(carry(connect, servers, subject, exchange.clone(), state)).await;
+            // The library's futures are large.
+            let carrying = Box::pin(carry(connect, servers, subject, exchange.clone(), state));
+            cancel.run_until_cancelled(carrying).await;
             exchange.metrics().listening.set(0);
         });
         Ok(())

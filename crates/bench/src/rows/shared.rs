@@ -70,7 +70,8 @@ fn publish(bench: &Bench, row: RowName, connections: usize, events: usize, group
 pub(super) fn nodes(bench: &Bench) -> Result<Vec<Line>, Failure> {
     let Some(yard) = Yard::start(bench) else { return Ok(Vec::new()) };
     let ground = Ground::shared(bench, &yard.store.url)?;
-    let servers = (0..NODES).map(|number| ground.serve_node(number, &[("agent.max_inflight_events", "2000")])).collect::<Result<Vec<_>, _>>()?;
+    let servers =
+        (0..NODES).map(|number| ground.serve_node(number, &[("agent.max_inflight_events", "2000")])).collect::<Result<Vec<_>, _>>()?;
     let first = servers.first().ok_or_else(|| Failure::Wrong("no node was started".to_owned()))?.address;
     let events = bench.sized(EVENTS);
     bench.measure("the backlog", async {

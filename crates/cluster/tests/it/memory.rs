@@ -112,7 +112,8 @@ impl ClusterStore for Memory {
     async fn give_back(&self, node: NodeId, held: &[HeldLease]) -> Result<(), StoreError> {
         let mut state = self.reach(node)?;
         for lease in held {
-            if let Some(row) = state.leases.get_mut(&lease.work).filter(|row| row.node == Some(node) && row.generation == lease.generation) {
+            if let Some(row) = state.leases.get_mut(&lease.work).filter(|row| row.node == Some(node) && row.generation == lease.generation)
+            {
                 row.node = None;
             }
         }

@@ -431,7 +431,8 @@ impl HookStore for Memory {
         self.read(|state| {
             let mut by_tenant: BTreeMap<&TenantId, Vec<DueHook>> = BTreeMap::new();
             for hook in state.hooks.values() {
-                if !query.groups.contains(&GroupNumber(0)) || query.except.contains(&hook.id) || query.except_tenants.contains(&hook.tenant) {
+                if !query.groups.contains(&GroupNumber(0)) || query.except.contains(&hook.id) || query.except_tenants.contains(&hook.tenant)
+                {
                     continue;
                 }
                 let mut deliveries = state.deliveries_of(hook.id);
@@ -459,7 +460,8 @@ impl HookStore for Memory {
 
     async fn tenants(&self, groups: &[GroupNumber], after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantHooks>, StoreError> {
         self.read(|state| {
-            let with_hooks = |tenant: &&TenantId| groups.contains(&GroupNumber(0)) && state.hooks.values().any(|hook| hook.tenant == **tenant);
+            let with_hooks =
+                |tenant: &&TenantId| groups.contains(&GroupNumber(0)) && state.hooks.values().any(|hook| hook.tenant == **tenant);
             let tenants = state.logs.keys().filter(with_hooks).filter(|tenant| after.is_none_or(|after| *tenant > after));
             let row = |tenant: &TenantId| TenantHooks {
                 tenant: tenant.clone(),

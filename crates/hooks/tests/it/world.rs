@@ -6,8 +6,8 @@ use std::time::Duration;
 use authz::{Authorizer, Caller, IdentityStore};
 use domain::EventId;
 use hooks::{
-    Created, Delivery, Dispatcher, EveryGroup, GroupLeases, Hook, HookId, HookUrl, Hooks, HooksParts, MasterKey, MasterVault, Metrics, NewHook, Sender, Settings,
-    Vault,
+    Created, Delivery, Dispatcher, EveryGroup, GroupLeases, Hook, HookId, HookUrl, Hooks, HooksParts, MasterKey, MasterVault, Metrics,
+    NewHook, Sender, Settings, Vault,
 };
 use inbox::AckState;
 use tokio_util::sync::CancellationToken;

@@ -116,13 +116,7 @@ impl StagedStore for NoStaged {
         Ok(Vec::new())
     }
 
-    async fn staged(
-        &self,
-        _: &TenantId,
-        _: Option<&PrincipalId>,
-        _: Option<StagedNumber>,
-        _: usize,
-    ) -> Result<Vec<Staged>, StoreError> {
+    async fn staged(&self, _: &TenantId, _: Option<&PrincipalId>, _: Option<StagedNumber>, _: usize) -> Result<Vec<Staged>, StoreError> {
         Ok(Vec::new())
     }
 }

@@ -7,7 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use domain::{EventId, PrincipalId, StoreError, TenantId, Timestamp, Transactions, Unit};
 use intake::{
-    MoveTx, Mover, MoverParts, PublishLimits, ScheduleBell, Settings, Staged, StagedHint, StagedNumber, StagedState, StagedStore, StagedWrite,
+    MoveTx, Mover, MoverParts, PublishLimits, ScheduleBell, Settings, Staged, StagedHint, StagedNumber, StagedState, StagedStore,
+    StagedWrite,
 };
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -37,7 +38,8 @@ impl StagedWrite for Tx {
 
     async fn purge_staged(&mut self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
         let is_old = |staged: &Staged| staged.state == StagedState::Failed && staged.staged_at < before;
-        let old: Vec<StagedNumber> = self.0.staged.iter().filter(|(_, staged)| is_old(staged)).map(|(_, staged)| staged.number).take(limit).collect();
+        let old: Vec<StagedNumber> =
+            self.0.staged.iter().filter(|(_, staged)| is_old(staged)).map(|(_, staged)| staged.number).take(limit).collect();
         self.0.staged.retain(|(_, staged)| !old.contains(&staged.number));
         Ok(old.len() as u64)
     }
@@ -52,7 +54,8 @@ impl StagedWrite for Tx {
 impl StagedStore for Fake {
     async fn tenants_with_staged(&self, after: Option<&TenantId>, limit: usize) -> Result<Vec<TenantId>, StoreError> {
         let waiting = self.snapshot()?.staged.into_iter().filter(|(_, staged)| staged.state == StagedState::Waiting);
-        let mut tenants: Vec<TenantId> = waiting.map(|(tenant, _)| tenant).filter(|tenant| after.is_none_or(|after| tenant > after)).collect();
+        let mut tenants: Vec<TenantId> =
+            waiting.map(|(tenant, _)| tenant).filter(|tenant| after.is_none_or(|after| tenant > after)).collect();
         tenants.sort();
         tenants.dedup();
         tenants.truncate(limit);
@@ -67,7 +70,8 @@ impl StagedStore for Fake {
         limit: usize,
     ) -> Result<Vec<Staged>, StoreError> {
         let own = self.snapshot()?.staged.into_iter().filter(|(t, _)| t == tenant).map(|(_, staged)| staged);
-        let wanted = |staged: &Staged| publisher.is_none_or(|own| staged.publisher == *own) && after.is_none_or(|after| staged.number > after);
+        let wanted =
+            |staged: &Staged| publisher.is_none_or(|own| staged.publisher == *own) && after.is_none_or(|after| staged.number > after);
         Ok(own.filter(wanted).take(limit).collect())
     }
 }
@@ -194,7 +198,11 @@ async fn a_store_that_fails_loses_nothing() {
 async fn what_failed_is_listed_for_a_while_and_everybody_sees_their_own() {
     let world = World::new().await;
     stage(&world, r#"{"type": "a.b", "channel": "no/such"}"#);
-    let (moving, token, tasks) = (mover(&world, Settings { staged_interval: Duration::from_hours(1), ..Settings::default() }), CancellationToken::new(), TaskTracker::new());
+    let (moving, token, tasks) = (
+        mover(&world, Settings { staged_interval: Duration::from_hours(1), ..Settings::default() }),
+        CancellationToken::new(),
+        TaskTracker::new(),
+    );
     let stop = token.clone();
     tasks.spawn(async move { moving.run(stop).await });
     tokio::time::sleep(Duration::from_secs(1)).await;

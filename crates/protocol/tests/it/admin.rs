@@ -3,9 +3,8 @@
 use domain::{ChannelId, ChannelRef, DeduplicationKey, EventType, SpaceId, TenantId};
 use protocol::admin::{
     AuditDecision, AuditItem, BackupReport, BackupRequest, Channel, Grant, GrantResource, Me, NewChannel, NewGrant, NewPrincipal, NewSpace,
-    NewTenant, NewToken, Permission, Principal, PrincipalChange, PrincipalKind, Role, ScheduledItem, ScheduledState, Scope, Space, StagedItem,
-    StagedState, Tenant,
-    TenantChange, TenantCreated, TenantState, TokenCreated, TokenItem,
+    NewTenant, NewToken, Permission, Principal, PrincipalChange, PrincipalKind, Role, ScheduledItem, ScheduledState, Scope, Space,
+    StagedItem, StagedState, Tenant, TenantChange, TenantCreated, TenantState, TokenCreated, TokenItem,
 };
 use protocol::{DisplayName, Page, Secret, parse_body};
 use serde_json::value::RawValue;

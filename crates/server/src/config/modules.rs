@@ -70,11 +70,7 @@ impl Config {
     /// The nodes'.
     pub(crate) fn cluster(&self) -> cluster::Settings {
         let keys = &self.cluster;
-        cluster::Settings {
-            lease_duration: keys.lease_duration,
-            node_timeout: keys.node_timeout,
-            node_retention: keys.node_retention,
-        }
+        cluster::Settings { lease_duration: keys.lease_duration, node_timeout: keys.node_timeout, node_retention: keys.node_retention }
     }
 
     /// The log's.

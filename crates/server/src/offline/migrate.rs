@@ -25,10 +25,12 @@ const PAUSE: Duration = Duration::from_secs(2);
 
 /// What `doorstep migrate` takes.
 #[derive(Debug, Clone, Args)]
-#[command(after_help = "Example:\n  doorstep migrate --data-dir /var/lib/doorstep --database postgres://doorstep@db.example.net/doorstep\n\n\
+#[command(
+    after_help = "Example:\n  doorstep migrate --data-dir /var/lib/doorstep --database postgres://doorstep@db.example.net/doorstep\n\n\
     The server must be stopped, and the database must be empty. Nothing in the data directory is changed. When it is interrupted, run it again: it goes \
     on where it stopped. At the end every table is compared. Positions, cursors, epochs, keys and leases stay as they are, so nobody who is connected \
-    notices; hooks need the same master key as before.")]
+    notices; hooks need the same master key as before."
+)]
 pub(crate) struct MigrateArguments {
     #[command(flatten)]
     source: ConfigSource,

@@ -38,7 +38,9 @@ pub(crate) fn schema(command: &SchemaCommand) -> ExitCode {
         Err(code) => return code,
     };
     let Some(options) = config.shared_store("schema") else {
-        complain("no PostgreSQL database is named: give --database or set database.url; the embedded store is brought up to date when it is opened");
+        complain(
+            "no PostgreSQL database is named: give --database or set database.url; the embedded store is brought up to date when it is opened",
+        );
         return ExitCode::from(USAGE);
     };
     on_runtime(async {

@@ -85,7 +85,9 @@ impl Hints {
     ) -> Result<(), ServeError> {
         let (Some(exchange), Engine::Shared(store)) = (&self.0, engine) else { return Ok(()) };
         match config.nats_hints(&node.name) {
-            Some(options) => NatsRelay::start(&options, exchange.clone(), tasks, stop.clone()).map_err(|error| ServeError(error.to_string())),
+            Some(options) => {
+                NatsRelay::start(&options, exchange.clone(), tasks, stop.clone()).map_err(|error| ServeError(error.to_string()))
+            }
             None => {
                 let carried = store.carry_hints(exchange, &config.database_hints(), tasks, stop);
                 carried.map_err(|error| ServeError(format!("database.listen_url: {error}")))
@@ -191,20 +193,14 @@ impl MetricSource for ClusterMetrics {
         let now = self.cluster.metrics();
         samples.gauge(Metric::Nodes, &[], now.nodes.get() as f64);
         samples.gauge(Metric::WorkHeld, &[], now.held.get() as f64);
-        for (outcome, count) in
-            [("taken", &now.taken), ("given_back", &now.given_back), ("lost", &now.lost), ("cut_off", &now.cut_off)]
-        {
+        for (outcome, count) in [("taken", &now.taken), ("given_back", &now.given_back), ("lost", &now.lost), ("cut_off", &now.cut_off)] {
             samples.counter(Metric::WorkLeases, &[("outcome", outcome)], count.get());
         }
         let Some(exchange) = &self.exchange else { return };
         let now = exchange.metrics();
-        for (outcome, count) in [
-            ("told", &now.told),
-            ("merged", &now.merged),
-            ("dropped", &now.dropped),
-            ("heard", &now.heard),
-            ("unknown", &now.unknown),
-        ] {
+        for (outcome, count) in
+            [("told", &now.told), ("merged", &now.merged), ("dropped", &now.dropped), ("heard", &now.heard), ("unknown", &now.unknown)]
+        {
             samples.counter(Metric::Hints, &[("outcome", outcome)], count.get());
         }
         let (sends, failed) = (now.sends.get(), now.send_failures.get());

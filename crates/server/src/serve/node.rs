@@ -4,9 +4,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use ::cluster::{Cluster, Nodes};
 use agents::{ConsumerApi, ConsumerService};
 use authz::{Admin, Authorizer};
-use ::cluster::{Cluster, Nodes};
 use domain::{Clock, IdGenerator, SystemIds};
 use gateway::{EventReader, Feed, Gateway, PassDelivery};
 use hooks::{Dispatcher, HookError, Hooks, HooksParts, Sender};
@@ -70,7 +70,8 @@ impl Node {
         let nodes = Hints::new(&config, &store.engine, &identity);
 
         let authorizer = Authorizer::with_settings(ports.identities.clone(), clock.clone(), config.authz());
-        let admin = Arc::new(Admin::new(authorizer.clone(), ports.identities.clone(), ports.administration.clone(), clock.clone(), ids.clone()));
+        let admin =
+            Arc::new(Admin::new(authorizer.clone(), ports.identities.clone(), ports.administration.clone(), clock.clone(), ids.clone()));
         let tails = Arc::new(LogTails::default());
         let inbox = Inbox::new(InboxParts {
             store: ports.inboxes.clone(),
@@ -86,21 +87,24 @@ impl Node {
         let vault = master_key::vault(&config).map_err(ServeError)?;
         let calls = Outbound::new(&config.hooks(), &[listening], Arc::new(SystemResolver::default()), Trust::System);
         let groups = Arc::<HookGroups>::default();
-        let hooks = Hooks::sharing(HooksParts {
-            store: ports.hooks.clone(),
-            transactions: ports.hook_changes.clone(),
-            inboxes: ports.inboxes.clone(),
-            logs: ports.logs.clone(),
-            tails: tails.clone(),
-            authorizer: authorizer.clone(),
-            identities: ports.identities.clone(),
-            outbound: Arc::new(calls.map_err(|error| ServeError::new("calls to hooks cannot be set up", error))?),
-            vault: Arc::new(vault),
-            clock: clock.clone(),
-            ids: ids.clone(),
-            metrics: Arc::default(),
-            settings: config.hooks(),
-        }, groups.clone());
+        let hooks = Hooks::sharing(
+            HooksParts {
+                store: ports.hooks.clone(),
+                transactions: ports.hook_changes.clone(),
+                inboxes: ports.inboxes.clone(),
+                logs: ports.logs.clone(),
+                tails: tails.clone(),
+                authorizer: authorizer.clone(),
+                identities: ports.identities.clone(),
+                outbound: Arc::new(calls.map_err(|error| ServeError::new("calls to hooks cannot be set up", error))?),
+                vault: Arc::new(vault),
+                clock: clock.clone(),
+                ids: ids.clone(),
+                metrics: Arc::default(),
+                settings: config.hooks(),
+            },
+            groups.clone(),
+        );
         if let Engine::Shared(_) = store.engine {
             hooks.check_master_key().await.map_err(|error| ServeError(unopened(&error)))?;
         }
@@ -138,7 +142,8 @@ impl Node {
             agents: config.agents(),
         });
         let feed = Arc::new(Feed::new(gateway.clone(), ports.cursors.clone()));
-        let consumers = Arc::new(ConsumerApi::new(ports.cursors.clone(), ports.identities.clone(), authorizer.clone(), feed, config.agents()));
+        let consumers =
+            Arc::new(ConsumerApi::new(ports.cursors.clone(), ports.identities.clone(), authorizer.clone(), feed, config.agents()));
         let retention = Retention::new(ports.logs.clone(), ports.identities.clone(), clock.clone(), config.sync());
 
         let totals = Arc::<Totals>::default();
@@ -243,9 +248,11 @@ impl Node {
 /// Why what other nodes have sealed cannot be opened here.
 fn unopened(error: &HookError) -> String {
     match error {
-        HookError::Secrets(_) => "the secrets in the database are sealed with another master key than this node's: give every node the same one, in \
+        HookError::Secrets(_) => {
+            "the secrets in the database are sealed with another master key than this node's: give every node the same one, in \
             security.master_key_file or as the file master-key in its data directory"
-            .to_owned(),
+                .to_owned()
+        }
         other => format!("the secrets in the database cannot be looked at: {other}"),
     }
 }

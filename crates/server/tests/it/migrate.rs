@@ -114,14 +114,19 @@ async fn everything_is_moved_although_it_is_killed_and_nobody_can_tell() {
     assert!(!half.status.success() && said(&half).contains("has not ended"), "{}", said(&half));
 
     let done = migrate(&options, &database).output().unwrap();
-    assert!(done.status.success() && said(&done).contains("going on where") && said(&done).contains("the same on both sides"), "{}", said(&done));
+    assert!(
+        done.status.success() && said(&done).contains("going on where") && said(&done).contains("the same on both sides"),
+        "{}",
+        said(&done)
+    );
     let again = migrate(&options, &database).output().unwrap();
     assert!(again.status.success() && said(&again).contains("already"), "{}", said(&again));
 
     let server = ServerProcess::start(shared);
     let world = World::on(server, cast, directory);
     is_all_there(&world.cast, &known).await;
-    drop(world);
+    let World { server, directory: _kept, .. } = world;
+    server.kill();
     let used = migrate(&options, &database).output().unwrap();
     assert!(used.status.success(), "what was moved is still known as that: {}", said(&used));
 }

@@ -84,11 +84,7 @@ mod tests {
     }
 
     fn taken(agent: &str) -> Hint {
-        Hint::Taken {
-            tenant: TenantId::parse("a").unwrap(),
-            agent: PrincipalId::parse(agent).unwrap(),
-            consumer: ConsumerName::default(),
-        }
+        Hint::Taken { tenant: TenantId::parse("a").unwrap(), agent: PrincipalId::parse(agent).unwrap(), consumer: ConsumerName::default() }
     }
 
     #[test]

@@ -90,7 +90,8 @@ mod tests {
     #[test]
     fn what_is_told_is_what_is_heard_in_texts_that_keep_the_bound() {
         let long = "x".repeat(64);
-        let hints: Vec<Hint> = (0..500).flat_map(|number| [head(&format!("t{number}"), number), taken(&format!("a{number}")), taken(&long)]).collect();
+        let hints: Vec<Hint> =
+            (0..500).flat_map(|number| [head(&format!("t{number}"), number), taken(&format!("a{number}")), taken(&long)]).collect();
         for max_bytes in [300, 7_999, 1 << 20] {
             let texts = encode(node(), &hints, max_bytes);
             assert!(texts.iter().all(|text| text.len() <= max_bytes), "{max_bytes}");

@@ -78,11 +78,7 @@ fn head(seq: u64) -> Hint {
 }
 
 fn taken() -> Hint {
-    Hint::Taken {
-        tenant: TenantId::parse("acme").unwrap(),
-        agent: PrincipalId::parse("alpha").unwrap(),
-        consumer: ConsumerName::default(),
-    }
+    Hint::Taken { tenant: TenantId::parse("acme").unwrap(), agent: PrincipalId::parse("alpha").unwrap(), consumer: ConsumerName::default() }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

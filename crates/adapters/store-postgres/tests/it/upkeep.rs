@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use authz::PrincipalKind;
 use domain::{Clock, Publication, SystemClock};
 use doorstep_store_postgres::{DatabaseClock, OpenError, PostgresOptions, PostgresStore, new_epoch};
-use inbox::{LeaseHash, QueueFilter, Rules};
+use inbox::{AckResult, LeaseHash, QueueFilter, Report, Rules};
 use sync::LogStore;
 use testkit::ManualClock;
 use testkit::conformance::support::{Fixture, START, seq};
@@ -118,6 +118,65 @@ pub(crate) async fn the_databases_clock_is_followed_and_never_runs_back() {
     store.close().await;
 }
 
+/// Claims so many items of `alpha`, and acknowledges them in the same unit if it is to end them; answers how many there were.
+async fn work_off(fixture: &Fixture, count: usize, ends: bool) -> usize {
+    let recipient = fixture.recipient("alpha");
+    let unit = fixture.inbox(move |tx| {
+        let recipient = recipient.clone();
+        Box::pin(async move {
+            let row = tx.recipient(&recipient).await?.unwrap();
+            let mut items = tx.available(row.number, &QueueFilter::default(), count).await?;
+            for item in &mut items {
+                item.claim(tx.now(), MINUTE, LeaseHash::of("t"), None, &Rules::default()).unwrap();
+                if ends {
+                    item.acknowledge(tx.now(), AckResult::Completed, Report::default(), &Rules::default()).unwrap();
+                }
+            }
+            tx.put(&items).await?;
+            Ok(items.len())
+        })
+    });
+    unit.await.unwrap()
+}
+
+/// Entries of indexes of `inbox_items` that were read, those of rows that are gone included. They are counted when a session ends.
+async fn entries_read(database: &TestDatabase) -> i64 {
+    database.number("SELECT sum(idx_tup_read)::BIGINT FROM pg_stat_user_indexes WHERE relname = 'inbox_items'").await
+}
+
+#[tokio::test(flavor = "multi_thread")]
+pub(crate) async fn a_transaction_that_is_held_open_leaves_what_a_claim_reads_bounded() {
+    const WORKED_OFF: usize = 60;
+    let (fixture, _store, database) = world(|options| options).await;
+    let mut fixture = fixture;
+    for _ in 0..70 {
+        let jobs: Vec<Publication> = (0..50).map(|_| fixture.job(&["alpha"])).collect();
+        fixture.append(jobs).await.unwrap();
+        fixture.clock.advance(Duration::from_secs(1));
+    }
+    // Whoever holds this keeps every row that goes from now on.
+    let mut reader = database.connection().await;
+    let read = "BEGIN ISOLATION LEVEL REPEATABLE READ; SELECT count(*) FROM inbox_items";
+    sqlx_core::executor::Executor::execute(&mut reader, sqlx_core::raw_sql::raw_sql(read)).await.unwrap();
+    for _ in 0..WORKED_OFF {
+        assert_eq!(work_off(&fixture, 50, true).await, 50);
+    }
+    database.run("VACUUM inbox_items").await;
+    let risen = "SELECT count(*) FROM inbox_queues WHERE claim_floor > (SELECT min(claim_key) FROM inbox_items) - 12 * 1000000";
+    database.wait_for(risen, 1).await;
+    fixture = fixture.reopen().await;
+    let before = entries_read(&database).await;
+    for _ in 0..4 {
+        assert_eq!(work_off(&fixture, 50, true).await, 50);
+    }
+    fixture = fixture.reopen().await;
+    let each = (entries_read(&database).await - before) / 4;
+    // Between two raises 500 items are taken, and each leaves an entry or two; 3,000 are dead by now.
+    assert!(each < 1_500, "{each} entries for a claim of 50");
+    sqlx_core::connection::Connection::close(reader).await.unwrap();
+    drop(fixture);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 pub(crate) async fn floors_rise_behind_what_was_taken_and_hide_nothing() {
     let (fixture, _store, database) = world(|options| options).await;
@@ -127,22 +186,8 @@ pub(crate) async fn floors_rise_behind_what_was_taken_and_hide_nothing() {
         fixture.clock.advance(Duration::from_secs(1));
     }
     fixture.append(jobs).await.unwrap();
-    let recipient = fixture.recipient("alpha");
     for _ in 0..6 {
-        let recipient = recipient.clone();
-        let claimed = fixture.inbox(move |tx| {
-            let recipient = recipient.clone();
-            Box::pin(async move {
-                let row = tx.recipient(&recipient).await?.unwrap();
-                let mut items = tx.available(row.number, &QueueFilter::default(), 100).await?;
-                for item in &mut items {
-                    item.claim(tx.now(), MINUTE, LeaseHash::of("t"), None, &Rules::default()).unwrap();
-                }
-                tx.put(&items).await?;
-                Ok(items.len())
-            })
-        });
-        assert_eq!(claimed.await, Ok(100));
+        assert_eq!(work_off(&fixture, 100, false).await, 100);
     }
     // Every claim key below the floor is taken, and nothing that is available lies below.
     let risen = "SELECT count(*) FROM inbox_queues AS q WHERE claim_floor > (SELECT min(claim_key) FROM inbox_items WHERE state = 1)

@@ -46,7 +46,11 @@ impl Fleet {
     }
 
     /// Nodes that hear each other, each with environment variables of its own.
-    pub(crate) async fn with_environment(count: usize, config: &[(&str, &str)], environment: impl Fn(usize) -> Vec<(String, String)>) -> Self {
+    pub(crate) async fn with_environment(
+        count: usize,
+        config: &[(&str, &str)],
+        environment: impl Fn(usize) -> Vec<(String, String)>,
+    ) -> Self {
         let database = Cluster::shared().empty_database().await;
         let url = database.url.clone();
         let mut fleet = Self::made(&url, count, config, environment).await;
@@ -66,7 +70,8 @@ impl Fleet {
             let data = directory.path().join(format!("node{number}")).join("data");
             std::fs::create_dir_all(&data).unwrap();
             let options = ServerOptions::new(env!("CARGO_BIN_EXE_doorstep"), data).with("security.master_key", MASTER_KEY);
-            let options = options.with("database.url", url).with("database.auto_migrate", "true").with("cluster.node_name", &format!("node{number}"));
+            let options =
+                options.with("database.url", url).with("database.auto_migrate", "true").with("cluster.node_name", &format!("node{number}"));
             let mut options = SOON.iter().chain(config).fold(options, |options, (key, value)| options.with(key, value));
             options.environment = environment(number);
             options
@@ -118,7 +123,7 @@ impl Fleet {
     /// Waits until every node hears the others.
     pub(crate) async fn are_listening(&self) {
         for server in self.nodes.iter().flatten() {
-            eventually("hints are heard", async || (metric(&server.url, "doorstep_hints_listening").await == 1.0).then_some(())).await;
+            eventually("hints are heard", async || (metric(&server.url, "doorstep_hints_listening").await == 1).then_some(())).await;
         }
     }
 
@@ -127,9 +132,11 @@ impl Fleet {
         let owner = self.owner(asked);
         eventually(&format!("somebody does {work}"), async || {
             let listed = owner.get("/v1/nodes").await.expect(200);
-            let node = listed["items"].as_array().unwrap().iter().find(|node| {
-                node["state"] == "serving" && node["work"].as_array().unwrap().iter().any(|each| each == work)
-            })?;
+            let node = listed["items"]
+                .as_array()
+                .unwrap()
+                .iter()
+                .find(|node| node["state"] == "serving" && node["work"].as_array().unwrap().iter().any(|each| each == work))?;
             node["name"].as_str().unwrap().strip_prefix("node")?.parse().ok()
         })
         .await
@@ -140,10 +147,10 @@ impl Fleet {
     }
 }
 
-/// A sample of a node's metrics, with its labels if it has any; 0 when it is not there.
-pub(crate) async fn metric(url: &str, name: &str) -> f64 {
+/// A sample of a node's metrics that counts, with its labels if it has any; 0 when it is not there.
+pub(crate) async fn metric(url: &str, name: &str) -> u64 {
     let answer = Http::anonymous(url).get("/metrics").await;
     let text = String::from_utf8_lossy(&answer.body).into_owned();
     let line = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' ').map(str::to_owned));
-    line.and_then(|value| value.trim().parse().ok()).unwrap_or(0.0)
+    line.and_then(|value| value.trim().split('.').next()?.parse().ok()).unwrap_or(0)
 }

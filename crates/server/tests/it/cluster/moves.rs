@@ -43,7 +43,7 @@ async fn a_poll_on_another_node_takes_the_consumer_over_and_a_session_takes_it_b
     // A poll that waits on one node ends at once when a session takes the consumer on the other.
     let waiting = tokio::spawn(async move { there.get("/v1/agents/me/consumers/default/events?wait_seconds=25").await });
     let url = fleet.url(1).to_owned();
-    eventually("the poll waits", async || (super::fleet::metric(&url, "doorstep_waiting_polls").await == 1.0).then_some(())).await;
+    eventually("the poll waits", async || (super::fleet::metric(&url, "doorstep_waiting_polls").await == 1).then_some(())).await;
     let began = Instant::now();
     let _session = Peer::consumer(fleet.url(0), &token, "default").await;
     let page = waiting.await.unwrap().expect(200);

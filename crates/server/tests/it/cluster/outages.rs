@@ -30,7 +30,7 @@ async fn publish(producer: Http, writer: usize, stop: Arc<AtomicBool>) -> (Vec<(
                 refused += 1;
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
-            status => panic!("{status}: {}", String::from_utf8_lossy(&answer.body)),
+            status => unreachable!("{status}: {}", String::from_utf8_lossy(&answer.body)),
         }
     }
     (acknowledged, refused)

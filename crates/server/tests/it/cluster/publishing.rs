@@ -28,6 +28,9 @@ async fn write(producer: Http, writer: usize, count: u64) -> Vec<u64> {
     written
 }
 
+/// Events of each writer.
+const EACH: u64 = 60;
+
 #[tokio::test]
 async fn writers_on_three_nodes_leave_no_gap_for_any_reader() {
     let fleet = Fleet::of(3, &[("agent.max_inflight_events", "10000")]).await;
@@ -36,7 +39,6 @@ async fn writers_on_three_nodes_leave_no_gap_for_any_reader() {
         readers.push(Peer::consumer(fleet.url(node), fleet.cast.alpha.token(), &format!("reader{node}")).await);
     }
     let start = readers[0].ready["head_seq"].as_u64().unwrap();
-    const EACH: u64 = 60;
     let writers: Vec<_> = (0..3).map(|node| tokio::spawn(write(fleet.cast_at(node).producer, node, EACH))).collect();
     let mut written = BTreeSet::new();
     for writer in writers {
@@ -97,7 +99,11 @@ async fn a_commit_whose_connection_is_cut_is_answered_truthfully() {
             .collect();
         tokio::time::sleep(rest(round)).await;
         // In turn: the request is lost, or its answer.
-        if round % 2 == 0 { proxy.lose_answers() } else { proxy.cut() }
+        if round % 2 == 0 {
+            proxy.lose_answers();
+        } else {
+            proxy.cut();
+        }
         for call in calls {
             let (text, answer) = call.await.unwrap();
             match answer.status {

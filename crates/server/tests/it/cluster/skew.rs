@@ -14,8 +14,8 @@ const SKEWS: [&str; 3] = ["+0s", "+600s", "-600s"];
 /// The library of the `faketime` package.
 fn faketime() -> String {
     let lies = |directory: PathBuf| Some(directory.join("faketime/libfaketime.so.1")).filter(|path| path.is_file());
-    let places = std::fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path()).chain([PathBuf::from("/usr/lib")]);
-    let found = places.filter_map(lies).next();
+    let mut places = std::fs::read_dir("/usr/lib").unwrap().map(|entry| entry.unwrap().path()).chain([PathBuf::from("/usr/lib")]);
+    let found = places.find_map(lies);
     found.expect("libfaketime is missing; on Debian: apt-get install faketime").to_str().unwrap().to_owned()
 }
 

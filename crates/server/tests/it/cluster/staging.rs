@@ -23,9 +23,7 @@ async fn rows_and_events_of_an_application_are_committed_together_or_not_at_all(
     // The application's own schema, and a role that may publish.
     database.run("CREATE TABLE public.orders (id int PRIMARY KEY)").await;
     let mut follower = Peer::consumer(fleet.url(1), fleet.cast.alpha.token(), "default").await;
-    let order = |number: u64| {
-        json!({"type": "order.placed", "channel": "support/general", "recipients": [{"kind": "agent", "id": "alpha"}], "payload": {"order": number}})
-    };
+    let order = |number: u64| json!({"type": "order.placed", "channel": "support/general", "recipients": [{"kind": "agent", "id": "alpha"}], "payload": {"order": number}});
     database.run(&format!("BEGIN; INSERT INTO public.orders VALUES (1); {}; COMMIT", call(&order(1)))).await;
     database.run(&format!("BEGIN; INSERT INTO public.orders VALUES (2); {}; ROLLBACK", call(&order(2)))).await;
     database.run(&format!("BEGIN; INSERT INTO public.orders VALUES (3); {}; COMMIT", call(&order(3)))).await;

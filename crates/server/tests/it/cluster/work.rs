@@ -97,7 +97,7 @@ async fn hooks_are_rung_by_another_node_when_the_dispatching_one_is_killed() {
 async fn dispatching(fleet: &Fleet) -> usize {
     eventually("a node has an attempt under way", async || {
         for node in 0..2 {
-            if super::fleet::metric(fleet.url(node), "doorstep_hook_attempts_in_flight").await >= 1.0 {
+            if super::fleet::metric(fleet.url(node), "doorstep_hook_attempts_in_flight").await >= 1 {
                 return Some(node);
             }
         }

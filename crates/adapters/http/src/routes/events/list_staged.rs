@@ -96,8 +96,14 @@ mod tests {
         let event = r#"{"type": "order.placed", "channel": "shop/orders", "audience": ["sam", "alpha"], "payload": {"secret": 1},
             "recipients": [{"kind": "agent", "id": "alpha"}], "deduplication_key": "order:7"}"#;
         let text = serde_json::to_string(&item(staged(event))).unwrap();
-        assert!(text.contains(r#""type":"order.placed","channel":"shop/orders","audience":["sam","alpha"],"deduplication_key":"order:7""#), "{text}");
-        assert!(text.contains(r#""state":"failed","failure":"The channel does not exist any more.""#) && !text.contains("secret"), "{text}");
+        assert!(
+            text.contains(r#""type":"order.placed","channel":"shop/orders","audience":["sam","alpha"],"deduplication_key":"order:7""#),
+            "{text}"
+        );
+        assert!(
+            text.contains(r#""state":"failed","failure":"The channel does not exist any more.""#) && !text.contains("secret"),
+            "{text}"
+        );
     }
 
     #[test]
