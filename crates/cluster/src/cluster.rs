@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use domain::{BoxFuture, Clock, StoreError};
 use tokio::sync::Notify;
-use tokio::time::{Instant, sleep};
+use tokio::time::{Instant, sleep, timeout};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
@@ -100,7 +100,9 @@ impl Cluster {
         let mut shifts = Shifts::new();
         let mut had_failed = false;
         while !stop.is_cancelled() {
-            let pause = match self.round(&mut shifts, &tracker).await {
+            // A store that does not answer must not keep this node from asking again before its leases expire.
+            let round = timeout(self.settings.lease_duration / 2, self.round(&mut shifts, &tracker)).await;
+            let pause = match round.unwrap_or(Err(StoreError::Unavailable)) {
                 Ok(()) => {
                     had_failed = false;
                     self.settings.round()

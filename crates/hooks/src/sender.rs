@@ -162,8 +162,9 @@ impl Turn {
                     Ok(None) | Err(_) => break,
                 }
             }
-            match step(&hooks, &hook, &keys, delivery).await {
-                Ok((outcome, course)) => {
+            match step(&hooks, &hook, &keys, due.group, delivery).await {
+                Ok(None) => break,
+                Ok(Some((outcome, course))) => {
                     outcomes.push(outcome);
                     if course == Course::End {
                         break;
@@ -192,13 +193,21 @@ async fn reread(hooks: &Hooks, hook: &Hook) -> Result<Option<(Hook, Vec<HookKey>
     Ok(Some((fresh, hooks.parts.store.keys(hook.id).await?)))
 }
 
-/// Looks at one ring, and makes its attempt if it is still worth making.
-async fn step(hooks: &Hooks, hook: &Hook, keys: &[HookKey], delivery: Delivery) -> Result<(Outcome, Course), HookError> {
+/// Looks at one ring, and makes its attempt if it is still worth making; nothing when it is too late for that.
+async fn step(
+    hooks: &Hooks,
+    hook: &Hook,
+    keys: &[HookKey],
+    group: GroupNumber,
+    delivery: Delivery,
+) -> Result<Option<(Outcome, Course)>, HookError> {
     let now = hooks.parts.clock.now();
-    Ok(match hooks.gate(hook, &delivery, now).await? {
+    Ok(Some(match hooks.gate(hook, &delivery, now).await? {
         Gate::Withdraw => (Outcome::Withdrawn(delivery), Course::GoOn),
         Gate::Wait(until) => (Outcome::Postponed(delivery, until), Course::End),
         Gate::Expand(rings) => (Outcome::Expanded(delivery, rings), Course::GoOn),
+        // The gate has asked the store, which may have taken long: another node may have the group by now.
+        Gate::Ring { .. } if !hooks.is_sendable(group) => return Ok(None),
         Gate::Ring { body, told } => match hooks.attempt(hook, keys, &delivery, body).await {
             Ok(attempted) => {
                 // One at a time after a failure; and what was learnt about the rate is not in the row that was read.
@@ -212,7 +221,7 @@ async fn step(hooks: &Hooks, hook: &Hook, keys: &[HookKey], delivery: Delivery) 
             }
             Err(error) => return Err(error),
         },
-    })
+    }))
 }
 
 /// When a ring that cannot be signed is looked at again: its receiver is not to blame.

@@ -4,7 +4,7 @@ use std::sync::{Arc, Weak};
 
 use async_trait::async_trait;
 use authz::{Action, Authorizer, Caller, Denied, DeniedReason, IdentityStore, PrincipalKind, Target};
-use domain::{Clock, IdGenerator, PrincipalId, Seq, SyncEpoch, Transactions, run_tx};
+use domain::{Clock, IdGenerator, PrincipalId, Seq, SyncEpoch, Timestamp, Transactions, run_tx};
 use tokio_util::task::TaskTracker;
 
 use crate::bells::Bells;
@@ -61,11 +61,21 @@ pub(crate) trait Job: Send + Sync + 'static {
 }
 
 impl Inbox {
-    /// The inbox over these parts.
+    /// The inbox over these parts. Nobody heard of workers before this process began: leases that could not be prolonged meanwhile are forgiven.
     pub fn new(parts: InboxParts) -> Arc<Self> {
+        let began = parts.clock.now();
+        Self::since(parts, began)
+    }
+
+    /// The same beside other processes that heard of workers all along: nothing is forgiven.
+    pub fn beside_others(parts: InboxParts) -> Arc<Self> {
+        Self::since(parts, Timestamp::from_micros(0))
+    }
+
+    fn since(parts: InboxParts, started_at: Timestamp) -> Arc<Self> {
         let settings = &parts.settings;
         let bells = Bells::new(settings.max_waiters, settings.max_waiters_per_agent, Arc::clone(&parts.metrics));
-        let kit = Arc::new(Kit { ids: Arc::clone(&parts.ids), settings: Arc::new(settings.clone()), started_at: parts.clock.now() });
+        let kit = Arc::new(Kit { ids: Arc::clone(&parts.ids), settings: Arc::new(settings.clone()), started_at });
         let tasks = TaskTracker::new();
         Arc::new_cyclic(|me| Self { bells, touches: Touches::default(), kit, parts, me: me.clone(), tasks })
     }

@@ -20,11 +20,16 @@ const SAMPLES: usize = 3;
 const PATIENCE: Duration = Duration::from_secs(2);
 /// The share of the elapsed time by which the clock runs faster or slower to meet the database's again.
 const SLEW: i64 = 20;
+/// Readings closer to each other than this many microseconds are one step of the clock.
+const GRAIN: i64 = 1_000;
+/// The largest difference that is slewed forwards, in microseconds; the other nodes count by the database's clock already.
+const STEP: i64 = 1_000_000;
 
 /// The database's clock (`clock_timestamp()`), anchored to this process's monotonic clock, so that the wall clock of a node decides nothing.
 ///
-/// It is measured again at an interval. A difference is slewed, never jumped over, and time never runs backwards. While the database is away the
-/// monotonic clock goes on.
+/// It is measured again at an interval. A small difference is slewed. When this process stood still, or the database's clock was put forward, the
+/// difference is stepped over at once: what others count by decides. Time never runs backwards: behind a clock that was put back it runs slower until they meet.
+/// While the database is away the monotonic clock goes on.
 pub struct DatabaseClock {
     state: Mutex<State>,
 }
@@ -32,6 +37,8 @@ pub struct DatabaseClock {
 struct State {
     read_at: Instant,
     given: i64,
+    /// The latest that anybody was told.
+    answered: i64,
     /// What the database's clock read at `measured_at`.
     measured: i64,
     measured_at: Instant,
@@ -53,7 +60,7 @@ impl DatabaseClock {
         let failed = |failure| schema::failed(&connect, failure);
         let mut connection = connection::open(&connect).await.map_err(|error| failed(error.into()))?;
         let (measured, measured_at) = measure(&mut connection).await.map_err(failed)?;
-        let state = State { read_at: measured_at, given: measured, measured, measured_at };
+        let state = State { read_at: measured_at, given: measured, answered: measured, measured, measured_at };
         let clock = Arc::new(Self { state: Mutex::new(state) });
         let following = Arc::clone(&clock);
         tracker.spawn(async move {
@@ -97,10 +104,17 @@ impl Clock for DatabaseClock {
     fn now(&self) -> Timestamp {
         let mut state = self.state();
         let now = Instant::now();
+        let elapsed = micros(now.saturating_duration_since(state.read_at));
+        if elapsed < GRAIN {
+            // Not worth a step: what is cut off from each would add up.
+            state.answered = state.answered.max(state.given.saturating_add(elapsed));
+            return Timestamp::from_micros(state.answered);
+        }
         let target = state.measured.saturating_add(micros(now.saturating_duration_since(state.measured_at)));
-        state.given = slewed(state.given, micros(now.saturating_duration_since(state.read_at)), target);
+        state.given = slewed(state.given, elapsed, target);
         state.read_at = now;
-        Timestamp::from_micros(state.given)
+        state.answered = state.answered.max(state.given);
+        Timestamp::from_micros(state.answered)
     }
 }
 
@@ -108,9 +122,12 @@ fn micros(duration: Duration) -> i64 {
     i64::try_from(duration.as_micros()).unwrap_or(i64::MAX)
 }
 
-/// The next reading: `elapsed` after `given`, moved towards `target` by at most a [`SLEW`]th of `elapsed`.
+/// The next reading: `elapsed` after `given`, moved towards `target` by at most a [`SLEW`]th of `elapsed`, or onto it when it is more than a [`STEP`] ahead.
 fn slewed(given: i64, elapsed: i64, target: i64) -> i64 {
     let expected = given.saturating_add(elapsed);
+    if target.saturating_sub(expected) > STEP {
+        return target;
+    }
     let most = elapsed / SLEW;
     expected.saturating_add(target.saturating_sub(expected).clamp(-most, most))
 }
@@ -136,11 +153,17 @@ mod tests {
     const HOUR: i64 = 3_600_000_000;
 
     #[test]
-    fn a_database_that_jumps_moves_no_deadline_at_once() {
-        for target in [HOUR, -HOUR] {
+    fn a_small_difference_is_slewed_and_so_is_a_clock_that_was_put_back() {
+        for target in [1_900_000, 100_000, -HOUR] {
             let next = slewed(0, 1_000_000, target);
             assert!((950_000..=1_050_000).contains(&next), "{next}");
         }
+    }
+
+    #[test]
+    fn who_stood_still_counts_as_the_others_do_at_once() {
+        assert_eq!(slewed(0, 1_000_000, 180 * 1_000_000), 180 * 1_000_000);
+        assert_eq!(slewed(0, 1_000_000, HOUR), HOUR);
     }
 
     #[test]

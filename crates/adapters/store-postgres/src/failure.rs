@@ -124,6 +124,11 @@ pub(crate) fn trouble() -> u64 {
     TROUBLE.load(Ordering::Relaxed)
 }
 
+/// Notes that a connection did not answer: those that were used before are looked at.
+pub(crate) fn note_trouble() {
+    TROUBLE.fetch_add(1, Ordering::Relaxed);
+}
+
 impl Failure {
     /// Whether what was to be created is there.
     pub(crate) fn is_unique(&self) -> bool {

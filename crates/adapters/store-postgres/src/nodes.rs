@@ -12,7 +12,7 @@ use crate::db;
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::PostgresStore;
-use crate::tx::WriteTx;
+use crate::tx::{self, WriteTx};
 
 fn work(row: &PgRow, column: usize) -> Result<WorkName, Failure> {
     WorkName::parse(codec::get(row, column)?).map_err(|_| codec::unreadable(column))
@@ -98,13 +98,22 @@ async fn leave(tx: &mut WriteTx, node: NodeId) -> Result<(), Failure> {
 
 impl PostgresStore {
     async fn seen_nodes(&self) -> Result<Vec<NodeSeen>, Failure> {
-        let mut connection = self.reader().await?;
-        db::query(sql!("cluster/nodes")).fetch_all(&mut *connection).await?.iter().map(seen).collect()
+        let mut connection = self.shared.presence.lend().await?;
+        let rows = db::query(sql!("cluster/nodes")).fetch_all(&mut *connection).await?;
+        // A newer release may say of itself what this one does not know.
+        let readable = |row: &PgRow| match seen(row) {
+            Ok(seen) => Some(seen),
+            Err(_) => {
+                tracing::warn!("a node that cannot be read is passed by");
+                None
+            }
+        };
+        Ok(rows.iter().filter_map(readable).collect())
     }
 
     async fn held_leases(&self) -> Result<Vec<WorkLease>, Failure> {
         let now = self.clock().now();
-        let mut connection = self.reader().await?;
+        let mut connection = self.shared.presence.lend().await?;
         let rows = db::query(sql!("cluster/leases")).bind(now.as_micros()).fetch_all(&mut *connection).await?;
         let lease = |row: &PgRow| {
             Ok(WorkLease { work: work(row, 0)?, node: NodeId::new(codec::uuid(row, 1)?), generation: codec::natural(row, 2)? })
@@ -121,7 +130,7 @@ impl ClusterStore for PostgresStore {
 
     async fn beat(&self, node: &Node, forget_after: Duration) -> Result<(), StoreError> {
         let node = node.clone();
-        self.write("node_beat", move |tx| {
+        tx::run_on(&self.shared, &self.shared.presence, "node_beat", move |tx| {
             let node = node.clone();
             Box::pin(async move { beat(tx, &node, forget_after).await })
         })
@@ -138,7 +147,7 @@ impl ClusterStore for PostgresStore {
 
     async fn take(&self, node: NodeId, works: &[WorkName], most: usize, duration: Duration) -> Result<Vec<HeldLease>, StoreError> {
         let works = works.to_vec();
-        self.write("take_work", move |tx| {
+        tx::run_on(&self.shared, &self.shared.presence, "take_work", move |tx| {
             let works = works.clone();
             Box::pin(async move { take(tx, node, &works, most, duration).await })
         })
@@ -147,7 +156,7 @@ impl ClusterStore for PostgresStore {
 
     async fn renew(&self, node: NodeId, held: &[HeldLease], duration: Duration) -> Result<Vec<HeldLease>, StoreError> {
         let held = held.to_vec();
-        self.write("renew_work", move |tx| {
+        tx::run_on(&self.shared, &self.shared.presence, "renew_work", move |tx| {
             let held = held.clone();
             Box::pin(async move { renew(tx, node, &held, duration).await })
         })
@@ -156,7 +165,7 @@ impl ClusterStore for PostgresStore {
 
     async fn give_back(&self, node: NodeId, held: &[HeldLease]) -> Result<(), StoreError> {
         let held = held.to_vec();
-        self.write("give_work_back", move |tx| {
+        tx::run_on(&self.shared, &self.shared.presence, "give_work_back", move |tx| {
             let held = held.clone();
             Box::pin(async move { give_back(tx, node, &held).await })
         })
@@ -164,6 +173,6 @@ impl ClusterStore for PostgresStore {
     }
 
     async fn leave(&self, node: NodeId) -> Result<(), StoreError> {
-        self.write("node_leave", move |tx| Box::pin(async move { leave(tx, node).await })).await
+        tx::run_on(&self.shared, &self.shared.presence, "node_leave", move |tx| Box::pin(async move { leave(tx, node).await })).await
     }
 }

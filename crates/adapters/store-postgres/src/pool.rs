@@ -25,6 +25,9 @@ const PAUSE: Duration = Duration::from_millis(50);
 /// How long a connection may take to show that it lives, or to give up its transaction.
 const PATIENCE: Duration = Duration::from_secs(2);
 
+/// A connection that nobody used for longer is looked at first: something between may have forgotten it.
+const STALE: Duration = Duration::from_secs(30);
+
 /// A bounded number of connections to one database.
 #[derive(Clone)]
 pub(crate) struct Pool {
@@ -45,6 +48,8 @@ struct Idle {
     connection: PgConnection,
     /// How many failures of connections were known when it was last in order.
     trouble: u64,
+    /// Since when nobody used it.
+    since: Instant,
 }
 
 impl Pool {
@@ -83,7 +88,7 @@ impl Pool {
     async fn idle_connection(&self, trouble: u64) -> Option<PgConnection> {
         loop {
             let mut idle = self.shared.idle().pop()?;
-            if idle.trouble == trouble {
+            if idle.trouble == trouble && idle.since.elapsed() < STALE {
                 return Some(idle.connection);
             }
             if let Ok(Ok(())) = tokio::time::timeout(PATIENCE, idle.connection.ping()).await {
@@ -137,7 +142,7 @@ impl Shared {
 
     fn take_back(&self, connection: PgConnection, trouble: u64) {
         if !self.closed.load(Ordering::Relaxed) {
-            self.idle().push(Idle { connection, trouble });
+            self.idle().push(Idle { connection, trouble, since: Instant::now() });
         }
     }
 }

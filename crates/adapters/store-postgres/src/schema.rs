@@ -36,10 +36,13 @@ pub(crate) async fn check_durability(connect: &PgConnectOptions) -> Result<(), O
     let mut connection = open(connect).await?;
     let database = connection::described(connect);
     let asked = db::query(sql!("store/durability")).fetch_one(&mut connection).await.map_err(Failure::from);
-    let settings = asked.and_then(|row| Ok((codec::get::<bool>(&row, 0)?, codec::get::<bool>(&row, 1)?)));
-    let (waits, is_synced) = settings.map_err(|failure| failed(connect, failure))?;
+    let settings = asked.and_then(|row| Ok((codec::get::<bool>(&row, 0)?, codec::get::<bool>(&row, 1)?, codec::get::<String>(&row, 2)?)));
+    let (waits, is_synced, encoding) = settings.map_err(|failure| failed(connect, failure))?;
     if !waits {
         return Err(OpenError::AsynchronousCommit { database });
+    }
+    if encoding != "UTF8" {
+        return Err(OpenError::Failed { database, reason: format!("its encoding is {encoding}; make the database with ENCODING 'UTF8'") });
     }
     if !is_synced {
         tracing::warn!(

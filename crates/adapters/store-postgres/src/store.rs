@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) metrics: StoreMetrics,
     pub(crate) doubt: Doubt,
+    /// Connections of the node's signs of life and leases, which must not wait behind requests.
+    pub(crate) presence: Pool,
     pub(crate) appenders: Appenders,
     pub(crate) partitions: Partitions,
     pub(crate) inboxes: Inboxes,
@@ -59,6 +61,9 @@ impl std::fmt::Debug for PostgresStore {
         f.debug_struct("PostgresStore").field("database", &self.database()).finish_non_exhaustive()
     }
 }
+
+/// Connections of a node's signs of life; made when they are needed.
+const PRESENCE: usize = 2;
 
 /// A snapshot: every statement on its connection sees the same rows. It ends when it is dropped.
 pub(crate) struct ReadTx {
@@ -99,8 +104,10 @@ impl PostgresStore {
         let tracker = TaskTracker::new();
         let pool = Pool::new(connect.clone(), options.connections.max(2), options.acquire_timeout, tracker.clone());
         let append_pool = Pool::new(connect.clone(), options.append_connections.max(1), options.acquire_timeout, tracker.clone());
+        let presence = Pool::new(connect.clone(), PRESENCE, options.acquire_timeout, tracker.clone());
         let shared = Shared {
             pool,
+            presence,
             appenders: Appenders::new(append_pool),
             connect,
             options,
@@ -155,6 +162,7 @@ impl PostgresStore {
         self.shared.tracker.close();
         self.shared.tracker.wait().await;
         self.shared.appenders.close().await;
+        self.shared.presence.close().await;
         self.shared.pool.close().await;
         self.shared.doubt.close().await;
         *self.shared.listener.write().unwrap_or_else(PoisonError::into_inner) = None;

@@ -5,6 +5,7 @@ mod run;
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::time::Duration;
 
 use authz::TenantState;
 use domain::{Event, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
@@ -12,7 +13,7 @@ use sqlx_core::row::Row as _;
 use sqlx_postgres::{PgConnection, PgRow};
 use tokio::time::Instant;
 
-use crate::failure::Failure;
+use crate::failure::{Failure, note_trouble};
 use crate::inbox::Held;
 use crate::metrics::StoreMetrics;
 use crate::pool::{Lease, Pool};
@@ -21,6 +22,14 @@ use crate::store::Shared;
 use crate::{codec, db};
 
 pub(crate) use run::{run, run_on};
+
+/// How long the begin of a transaction may take; it waits for nothing.
+const BEGIN: Duration = Duration::from_secs(5);
+
+/// A connection that does not answer, as the driver tells of one that is gone.
+fn silent() -> Failure {
+    sqlx_core::Error::Io(std::io::Error::new(std::io::ErrorKind::TimedOut, "no answer in time")).into()
+}
 
 /// What is known of one log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,7 +176,12 @@ impl WriteTx {
         let mut lease = pool.lend().await?;
         lease.set_open(true);
         let began = Instant::now();
-        let row = db::script(sql!("store/begin")).fetch_one(&mut *lease).await?;
+        let Ok(begun) = tokio::time::timeout(BEGIN, db::script(sql!("store/begin")).fetch_one(&mut *lease)).await else {
+            lease.set_unsure();
+            note_trouble();
+            return Err(silent());
+        };
+        let row = begun?;
         let xid = row.try_get(0)?;
         let shared = Arc::clone(shared);
         let (heads, appended, administered) = (HashMap::new(), Vec::new(), Vec::new());

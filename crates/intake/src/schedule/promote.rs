@@ -212,7 +212,7 @@ fn restamp(mut publication: Publication, now: Timestamp) -> Publication {
 
 /// Whether an error is about these very events and comes again with them.
 fn is_refusal(error: &StoreError) -> bool {
-    matches!(error, StoreError::Conflict(_) | StoreError::Corrupt(_))
+    matches!(error, StoreError::Conflict(_))
 }
 
 /// Groups by tenant; tenants in the order of their first event, events in their order.

@@ -169,14 +169,15 @@ impl Mover {
         let mut limit = most;
         loop {
             let moved = match self.write(tenant, Take::First(limit)).await {
+                Err(MoveError::Alone(number, sentence)) => {
+                    limit = 1;
+                    self.write(tenant, Take::Fail(number, sentence)).await.map_err(MoveError::into_store)?
+                }
                 Err(refusal) if refusal.sentence().is_some() && limit > 1 => {
                     limit /= 2;
                     continue;
                 }
-                Err(refusal) => match refusal.sentence() {
-                    Some(sentence) => self.write(tenant, Take::Fail(sentence)).await.map_err(MoveError::into_store)?,
-                    None => return Err(refusal.into_store()),
-                },
+                Err(refusal) => return Err(refusal.into_store()),
                 Ok(moved) => moved,
             };
             self.count(&moved);
@@ -213,8 +214,8 @@ impl Mover {
 enum Take {
     /// The first so many.
     First(usize),
-    /// The first alone, which cannot be appended, for this reason.
-    Fail(&'static str),
+    /// This one, which was refused alone, for this reason. What is first by now may be another.
+    Fail(StagedNumber, &'static str),
 }
 
 /// Why a batch was not moved. Nothing of it was.
@@ -223,6 +224,9 @@ enum MoveError {
     /// A deduplication key stands for another body.
     #[error("a deduplication key stands for another body")]
     Conflict,
+    /// There was one event alone, and it is refused for this reason.
+    #[error("{1}")]
+    Alone(StagedNumber, &'static str),
     /// The store's failure.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -231,7 +235,7 @@ enum MoveError {
 impl UnitError for MoveError {
     fn store(&self) -> Option<&StoreError> {
         match self {
-            Self::Conflict => None,
+            Self::Conflict | Self::Alone(..) => None,
             Self::Store(error) => Some(error),
         }
     }
@@ -242,14 +246,14 @@ impl MoveError {
     const fn sentence(&self) -> Option<&'static str> {
         match self {
             Self::Conflict => Some(CONFLICT),
-            Self::Store(StoreError::Conflict(_) | StoreError::Corrupt(_)) => Some(REFUSED),
-            Self::Store(_) => None,
+            Self::Store(StoreError::Conflict(_)) => Some(REFUSED),
+            Self::Alone(..) | Self::Store(_) => None,
         }
     }
 
     fn into_store(self) -> StoreError {
         match self {
-            Self::Conflict => StoreError::Conflict("a staged event's deduplication key stands for another body"),
+            Self::Alone(..) | Self::Conflict => StoreError::Conflict("a staged event's deduplication key stands for another body"),
             Self::Store(error) => error,
         }
     }
@@ -275,13 +279,21 @@ impl Batch {
         let staged = tx.lock_staged(&self.tenant, limit).await?;
         // From when the log is locked: its events are in the order of their times.
         let now = self.clock.now();
+        if let Take::Fail(number, sentence) = self.take {
+            self.fail(tx, number, now, sentence).await?;
+            return Ok(Moved { seen: 1, failed: 1, ..Moved::default() });
+        }
+        match (self.move_all(tx, &staged, now).await, &staged[..]) {
+            (Err(error), [alone]) => Err(error.sentence().map_or(error, |sentence| MoveError::Alone(alone.number, sentence))),
+            (moved, _) => moved,
+        }
+    }
+
+    async fn move_all(&self, tx: &mut dyn MoveTx, staged: &[Staged], now: Timestamp) -> Result<Moved, MoveError> {
         let mut moved = Moved { seen: staged.len(), ..Moved::default() };
         let mut fates = Vec::with_capacity(staged.len());
-        for staged in &staged {
-            fates.push(match self.take {
-                Take::Fail(sentence) => Fate::Fail(staged.number, sentence.to_owned()),
-                Take::First(_) => self.fate(tx, staged, now).await?,
-            });
+        for staged in staged {
+            fates.push(self.fate(tx, staged, now).await?);
         }
         for run in fates.chunk_by(|left, right| matches!((left, right), (Fate::Append(..), Fate::Append(..)))) {
             let answers = match run {

@@ -2,6 +2,7 @@
 
 use std::io::Write as _;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use authz::{Admin, AdminError, TokenSecret};
 
@@ -15,9 +16,17 @@ pub(crate) const OWNER_TOKEN_FILE: &str = "owner-token";
 /// The token is on the disk before it is in the store: a crash in between leaves a token that opens nothing, never an owner without a token.
 pub(super) async fn prepare(admin: &Admin, data: &Path) -> Result<(), ServeError> {
     let path = data.join(OWNER_TOKEN_FILE);
-    let keep = |secret: &TokenSecret| write_private(&path, secret.reveal()).map_err(FirstStart::File);
+    let kept = AtomicBool::new(false);
+    let keep = |secret: &TokenSecret| {
+        kept.store(true, Ordering::Relaxed);
+        write_private(&path, secret.reveal()).map_err(FirstStart::File)
+    };
     match admin.bootstrap(keep).await {
         Ok(true) => tracing::info!(file.path = %path.display(), "first start: the owner's token is in this file"),
+        // Another node came first, and what was written here opens nothing.
+        Ok(false) if kept.load(Ordering::Relaxed) => {
+            std::fs::remove_file(&path).map_err(|error| ServeError::new(&format!("{} cannot be removed", path.display()), error))?;
+        }
         Ok(false) => {}
         Err(FirstStart::File(error)) => {
             return Err(ServeError::new(&format!("the owner's token cannot be kept in {}", path.display()), error));

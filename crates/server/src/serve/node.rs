@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use ::cluster::{Cluster, Nodes};
+use ::cluster::{Cluster, ClusterStore, Nodes};
 use agents::{ConsumerApi, ConsumerService};
 use authz::{Admin, Authorizer};
 use domain::{Clock, IdGenerator, SystemIds};
@@ -73,7 +73,7 @@ impl Node {
         let admin =
             Arc::new(Admin::new(authorizer.clone(), ports.identities.clone(), ports.administration.clone(), clock.clone(), ids.clone()));
         let tails = Arc::new(LogTails::default());
-        let inbox = Inbox::new(InboxParts {
+        let inbox_parts = InboxParts {
             store: ports.inboxes.clone(),
             transactions: ports.inbox_changes.clone(),
             authorizer: authorizer.clone(),
@@ -83,7 +83,8 @@ impl Node {
             tails: tails.clone(),
             metrics: Arc::default(),
             settings: config.inbox(),
-        });
+        };
+        let inbox = if others_serve(&store, &config).await { Inbox::beside_others(inbox_parts) } else { Inbox::new(inbox_parts) };
         let vault = master_key::vault(&config).map_err(ServeError)?;
         let calls = Outbound::new(&config.hooks(), &[listening], Arc::new(SystemResolver::default()), Trust::System);
         let groups = Arc::<HookGroups>::default();
@@ -255,4 +256,11 @@ fn unopened(error: &HookError) -> String {
         }
         other => format!("the secrets in the database cannot be looked at: {other}"),
     }
+}
+
+/// Whether another node heard of workers while this one was not there.
+async fn others_serve(store: &Store, config: &Config) -> bool {
+    let Engine::Shared(shared) = &store.engine else { return false };
+    let since = store.clock.now().minus(config.cluster().node_timeout);
+    ClusterStore::nodes(&**shared).await.is_ok_and(|nodes| nodes.iter().any(|seen| seen.seen_at > since))
 }

@@ -109,5 +109,8 @@ async fn raise_in(tx: &mut WriteTx, number: RecipientNumber, tenant: &TenantId) 
     for statement in [sql!("inbox/raise_queues"), sql!("inbox/raise_due")] {
         db::query(statement).bind(tenant_number(number)).bind(number.get()).bind(now).execute(tx.connection()).await?;
     }
+    // Publishers name queues as they like; every claim reads those that there are.
+    let empty = db::query(sql!("inbox/remove_empty_queues")).bind(tenant_number(number)).bind(number.get());
+    empty.execute(tx.connection()).await?;
     Ok(())
 }

@@ -44,7 +44,41 @@ pub(super) struct Newcomer {
     calls: mpsc::Receiver<Call>,
 }
 
+/// A leader of a lane. One that panics is counted out too, so that the next unit starts another.
+struct Leader {
+    shared: Arc<Shared>,
+    recipient: Recipient,
+    is_counted: bool,
+}
+
+impl Leader {
+    async fn run(mut self) {
+        while let Some(members) = Lanes::next(&self.shared, &self.recipient) {
+            lead::lead(&self.shared, &self.recipient, members).await;
+        }
+        self.is_counted = false;
+    }
+}
+
+impl Drop for Leader {
+    fn drop(&mut self) {
+        if self.is_counted {
+            let mut lanes = self.shared.inboxes.lanes.0.lock().unwrap_or_else(PoisonError::into_inner);
+            Lanes::leave(&mut lanes, &self.recipient);
+        }
+    }
+}
+
 impl Lanes {
+    fn leave(lanes: &mut HashMap<Recipient, Lane>, recipient: &Recipient) {
+        let Some(lane) = lanes.get_mut(recipient) else { return };
+        lane.leaders = lane.leaders.saturating_sub(1);
+        if lane.leaders == 0 {
+            // Who waits is told by its channel, and runs alone.
+            lanes.remove(recipient);
+        }
+    }
+
     /// Queues a unit, and starts a leader when there are not enough.
     fn join(shared: &Arc<Shared>, recipient: &Recipient, newcomer: Newcomer) {
         let mut lanes = shared.inboxes.lanes.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -52,12 +86,8 @@ impl Lanes {
         lane.waiting.push_back(newcomer);
         if lane.leaders < LEADERS {
             lane.leaders += 1;
-            let (task, recipient) = (Arc::clone(shared), recipient.clone());
-            shared.tracker.spawn(async move {
-                while let Some(members) = Self::next(&task, &recipient) {
-                    lead::lead(&task, &recipient, members).await;
-                }
-            });
+            let leader = Leader { shared: Arc::clone(shared), recipient: recipient.clone(), is_counted: true };
+            shared.tracker.spawn(leader.run());
         }
     }
 
@@ -69,10 +99,7 @@ impl Lanes {
         if count > 0 {
             return Some(lane.waiting.drain(..count).collect());
         }
-        lane.leaders -= 1;
-        if lane.leaders == 0 {
-            lanes.remove(recipient);
-        }
+        Self::leave(&mut lanes, recipient);
         None
     }
 }

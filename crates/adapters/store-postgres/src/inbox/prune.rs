@@ -85,6 +85,8 @@ impl Walk {
             }
         }
         if !tenants.is_empty() {
+            // Only who holds the head row writes inboxes: nobody's publish is on its way into one that closes.
+            db::query(sql!("sync/lock_heads")).bind(&tenants).execute(tx.connection()).await?;
             db::query(sql!("inbox/close_inboxes")).bind(tenants).bind(recipients).execute(tx.connection()).await?;
         }
         // From the beginning, once the end is reached.

@@ -207,7 +207,14 @@ impl WriteTx {
         let now = self.now();
         let shared = Arc::clone(self.shared());
         shared.partitions.ensure(&shared.connect, now).await?;
-        let answered = append(self.connection(), tenant, now, requests).await?;
+        let answered = match append(self.connection(), tenant, now, requests).await {
+            // There is no partition, although this process made it.
+            Err(failure) if failure.is_code("23514") => {
+                shared.partitions.forget();
+                return Err(StoreError::Transient.into());
+            }
+            answered => answered?,
+        };
         self.note_appended(tenant, answered.head, answered.events);
         Ok(answered.requests)
     }

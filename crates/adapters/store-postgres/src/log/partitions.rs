@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::sync::{PoisonError, RwLock};
+use std::time::Duration;
 
-use domain::Timestamp;
+use domain::{StoreError, Timestamp};
 use sqlx_core::sql_str::AssertSqlSafe;
 use sqlx_postgres::{PgConnectOptions, PgConnection};
 use tokio::sync::Mutex;
@@ -12,6 +13,9 @@ use super::append::slot_of;
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::{codec, connection, db};
+
+/// How long making a partition may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The partitions that this process knows to be there.
 #[derive(Default)]
@@ -35,9 +39,16 @@ impl Partitions {
         }
         let slots = [slot, slot.saturating_add(1)];
         let mut connection = connection::open(connect).await?;
-        db::query(sql!("sync/make_partition")).bind(&slots[..]).execute(&mut connection).await?;
+        let make = db::query(sql!("sync/make_partition")).bind(&slots[..]).execute(&mut connection);
+        // A connection that has gone silent must not keep every log waiting.
+        tokio::time::timeout(PATIENCE, make).await.map_err(|_| Failure::from(StoreError::Unavailable))??;
         self.known.write().unwrap_or_else(PoisonError::into_inner).extend(slots);
         Ok(())
+    }
+
+    /// What was made may be gone: a failover can lose it.
+    pub(crate) fn forget(&self) {
+        self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
     }
 
     fn is_known(&self, slot: i32) -> bool {

@@ -9,7 +9,7 @@ use sqlx_core::connection::Connection as _;
 use tokio::time::Instant;
 
 use super::WriteTx;
-use crate::failure::Failure;
+use crate::failure::{Failure, note_trouble};
 use crate::pool::Pool;
 use crate::store::Shared;
 
@@ -65,7 +65,7 @@ where
     let (mut attempts, mut is_contended) = (1, false);
     loop {
         // Those who were in one another's way go one at a time: side by side they would be again, and a deadlock is found only after a second.
-        let turn = if is_contended { Some(shared.turns.lock().await) } else { None };
+        let turn = if is_contended { tokio::time::timeout(shared.options.lock_timeout, shared.turns.lock()).await.ok() } else { None };
         let outcome = attempt(shared, pool, name, function).await;
         drop(turn);
         match outcome {
@@ -85,13 +85,20 @@ async fn attempt<T, F>(shared: &Arc<Shared>, pool: &Pool, name: &'static str, fu
 where
     F: for<'t> FnMut(&'t mut WriteTx) -> BoxFuture<'t, Result<T, Failure>>,
 {
+    // The server bounds its statements, but a connection that has gone silent tells nobody.
     let mut tx = match WriteTx::begin(shared, pool).await {
         Ok(tx) => tx,
         // Nothing was begun yet: a connection that died unnoticed is replaced by the next attempt.
         Err(failure) if failure.is_connection() => return Err(Failed::Passing(failure.into())),
         Err(failure) => return Err(judged(failure.into())),
     };
-    match function(&mut tx).await {
+    let Ok(outcome) = tokio::time::timeout(shared.options.statement_timeout.saturating_mul(2), function(&mut tx)).await else {
+        tx.lease.set_unsure();
+        note_trouble();
+        tracing::warn!(unit.name = name, "the database did not answer in time; the connection is given up");
+        return Err(Failed::Lasting(StoreError::Unavailable));
+    };
+    match outcome {
         Ok(value) => tx.commit(name).await.map(|()| value).map_err(judged),
         Err(failure) => {
             let is_connection = failure.is_connection();

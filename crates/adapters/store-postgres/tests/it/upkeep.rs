@@ -118,7 +118,7 @@ pub(crate) async fn the_databases_clock_is_followed_and_never_runs_back() {
     store.close().await;
 }
 
-/// Claims so many items of `alpha`, and acknowledges them in the same unit if it is to end them; answers how many there were.
+/// Claims so many items of `alpha`, and acknowledges them if it is to end them; answers how many there were.
 async fn work_off(fixture: &Fixture, count: usize, ends: bool) -> usize {
     let recipient = fixture.recipient("alpha");
     let unit = fixture.inbox(move |tx| {
@@ -128,15 +128,20 @@ async fn work_off(fixture: &Fixture, count: usize, ends: bool) -> usize {
             let mut items = tx.available(row.number, &QueueFilter::default(), count).await?;
             for item in &mut items {
                 item.claim(tx.now(), MINUTE, LeaseHash::of("t"), None, &Rules::default()).unwrap();
-                if ends {
-                    item.acknowledge(tx.now(), AckResult::Completed, Report::default(), &Rules::default()).unwrap();
-                }
             }
             tx.put(&items).await?;
-            Ok(items.len())
+            Ok(items)
         })
     });
-    unit.await.unwrap()
+    let mut items = unit.await.unwrap();
+    let count = items.len();
+    if ends {
+        for item in &mut items {
+            item.acknowledge(fixture.now(), AckResult::Completed, Report::default(), &Rules::default()).unwrap();
+        }
+        fixture.put(items).await.unwrap();
+    }
+    count
 }
 
 /// Entries of indexes of `inbox_items` that were read, those of rows that are gone included. They are counted when a session ends.

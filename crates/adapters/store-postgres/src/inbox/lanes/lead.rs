@@ -43,7 +43,7 @@ pub(super) async fn lead(shared: &Arc<Shared>, recipient: &Recipient, newcomers:
     let Ok(mut tx) = WriteTx::begin(shared, &shared.pool).await else { return };
     let Ok(row) = recipients::lock(&mut tx, recipient, Mode::Shared).await else { return };
     let is_alone = row.as_ref().is_some_and(|row| tx.inboxes().is_exclusive(row.number));
-    let mut batch = Batch { tx, members: Vec::with_capacity(newcomers.len()), owners: HashMap::new() };
+    let mut batch = Batch { tx, members: Vec::with_capacity(newcomers.len()), owners: HashMap::new(), is_broken: false };
     let led = if is_alone { batch.one_by_one(row, newcomers).await } else { batch.together(row.as_ref(), newcomers).await };
     let Batch { tx, members, .. } = batch;
     let waiting: Vec<Answer<Verdict>> = members.into_iter().filter_map(|member| member.verdict).collect();
@@ -65,6 +65,8 @@ struct Batch {
     members: Vec<Member>,
     /// Which unit has which item in hand, by its place.
     owners: HashMap<EventId, usize>,
+    /// A unit that has written went away before it was done.
+    is_broken: bool,
 }
 
 impl Batch {
@@ -83,6 +85,7 @@ impl Batch {
             while self.hear(place).await {
                 self.round().await?;
             }
+            self.whole()?;
             row = row.and_then(|row| self.tx.inboxes().get(row.number).map(|locked| locked.row.clone()));
         }
         Ok(())
@@ -99,10 +102,14 @@ impl Batch {
                 is_busy |= self.hear(place).await;
             }
             if !is_busy {
-                return Ok(());
+                return self.whole();
             }
             self.round().await?;
         }
+    }
+
+    fn whole(&self) -> Result<(), Undone> {
+        if self.is_broken { Err(Undone) } else { Ok(()) }
     }
 
     /// Waits for what a unit asks for next; `false` when it is done.
@@ -111,6 +118,8 @@ impl Batch {
         if member.pending.is_none() {
             member.pending = member.calls.recv().await;
             member.is_done = member.pending.is_none();
+            // It went away in the middle: nothing of it may be kept.
+            self.is_broken |= member.is_done && member.has_written;
         }
         !member.is_done
     }
