@@ -1,6 +1,6 @@
 //! Moving what applications handed in.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -89,7 +89,11 @@ impl Transactions<dyn MoveTx> for Fake {
 }
 
 fn mover(world: &World, settings: Settings) -> Mover {
-    let (staged, transactions): (Arc<dyn StagedStore>, Arc<dyn Transactions<dyn MoveTx>>) = (world.store.clone(), world.store.clone());
+    moving_over(world, world.store.clone(), settings)
+}
+
+fn moving_over(world: &World, transactions: Arc<dyn Transactions<dyn MoveTx>>, settings: Settings) -> Mover {
+    let staged: Arc<dyn StagedStore> = world.store.clone();
     Mover::new(MoverParts {
         staged,
         transactions,
@@ -162,6 +166,39 @@ async fn a_conflict_fails_and_a_repeat_is_dropped() {
     assert_eq!(log(&world), [ids[0], ids[1], ids[4]]);
     assert_eq!(failed(&world), [ids[2]]);
     assert_eq!((world.parts.metrics.deduplicated.get(), world.parts.metrics.staged_failed.get()), (1, 1));
+}
+
+/// A store in which an application commits an earlier event just when a later one was refused.
+struct Meanwhile {
+    store: Arc<Fake>,
+    late: Mutex<Option<Staged>>,
+}
+
+#[async_trait]
+impl Transactions<dyn MoveTx> for Meanwhile {
+    async fn run(&self, name: &'static str, unit: Unit<dyn MoveTx>) -> Result<(), StoreError> {
+        let outcome = Transactions::<dyn MoveTx>::run(&*self.store, name, unit).await;
+        if outcome.is_err()
+            && let Some(late) = self.late.lock().unwrap().take()
+        {
+            self.store.state.lock().unwrap().staged.insert(0, (tenant(), late));
+        }
+        outcome
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_event_that_was_refused_fails_and_not_one_that_came_before_it_meanwhile() {
+    let world = World::new().await;
+    let (innocent, refused) = (stage(&world, EVENT), stage(&world, EVENT));
+    let late = {
+        let mut state = world.store.state.lock().unwrap();
+        state.poison.insert(refused);
+        state.staged.remove(0).1
+    };
+    let meanwhile = Meanwhile { store: world.store.clone(), late: Mutex::new(Some(late)) };
+    moving_over(&world, Arc::new(meanwhile), Settings::default()).move_all().await.unwrap();
+    assert_eq!((log(&world), failed(&world)), (vec![innocent], vec![refused]));
 }
 
 #[tokio::test(start_paused = true)]
