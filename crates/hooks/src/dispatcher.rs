@@ -11,9 +11,10 @@ use tokio::sync::Mutex;
 use tokio::time::{Instant, sleep, sleep_until};
 use tokio_util::sync::CancellationToken;
 
+use crate::behind::Standing;
 use crate::hooks::Job;
-use crate::planning::{PageJob, ResetJob, Stepped, beginning};
-use crate::{Generation, GroupNumber, HookError, HookTx, Hooks, LogPosition};
+use crate::planning::{Bounds, PageJob, ResetJob, Stepped, beginning};
+use crate::{Generation, GroupNumber, HookError, HookId, HookTx, Hooks, LogPosition};
 
 /// Tenants that are read in one step.
 const TENANTS_PER_STEP: usize = 500;
@@ -44,6 +45,8 @@ struct Reader {
     stored: Option<LogPosition>,
     /// What was looked at: ahead of that while nothing concerned a hook.
     looked: Option<LogPosition>,
+    /// Hooks that are behind, as far as this dispatcher has seen it.
+    behind: BTreeSet<HookId>,
     /// Has the tail tell of news.
     tail: Option<Box<dyn Send + Sync>>,
 }
@@ -120,6 +123,7 @@ impl Dispatcher {
                     group: row.group,
                     stored: row.position,
                     looked: row.position,
+                    behind: BTreeSet::new(),
                     tail: None,
                 });
             }
@@ -219,7 +223,7 @@ impl Dispatcher {
         }
         let seq = page.events.last().map_or(looked.seq, |event| event.seq);
         let position = LogPosition { epoch: looked.epoch, seq };
-        let plan = self.hooks.plan(tenant, &page.events).await?;
+        let plan = self.hooks.plan(tenant, &page.events, &reader.behind).await?;
         let is_worth_storing = reader.stored.is_none_or(|stored| seq.since(stored.seq) >= settings.page as u64);
         let reached = if seq >= page.head.seq { Reached::Head } else { Reached::More };
         if plan.is_empty() && !is_worth_storing {
@@ -228,8 +232,7 @@ impl Dispatcher {
             }
             return Ok(reached);
         }
-        let outstanding_max = settings.outstanding_max.max(1) as u64;
-        let job = PageJob { tenant: tenant.clone(), group, generation, position, plan, outstanding_max };
+        let job = PageJob { tenant: tenant.clone(), group, generation, position, plan, bounds: Bounds::of(settings) };
         let stepped = self.store("store_rings", job).await?;
         Ok(match self.note(state, tenant, stepped) {
             Reached::Head => reached,
@@ -248,6 +251,7 @@ impl Dispatcher {
         let Some(stepped) = stepped else { return Reached::Fenced };
         if let Some(reader) = state.tenants.get_mut(tenant) {
             (reader.stored, reader.looked) = (stepped.position, stepped.position);
+            reader.note(&stepped.standings, self.hooks.parts.settings.max_per_tenant);
         }
         let metrics = &self.hooks.parts.metrics;
         metrics.rings.add(stepped.rings);
@@ -276,6 +280,20 @@ impl State {
 }
 
 impl Reader {
+    /// Remembers which hooks are behind, of at most so many.
+    fn note(&mut self, standings: &[(HookId, Standing)], most: usize) {
+        for (hook, standing) in standings {
+            match standing {
+                Standing::Behind => drop(self.behind.insert(*hook)),
+                Standing::Abreast => drop(self.behind.remove(hook)),
+            }
+        }
+        // Of hooks that are gone nobody tells. Whoever is forgotten is found out about again.
+        if self.behind.len() > most {
+            self.behind.clear();
+        }
+    }
+
     /// Whether there is nothing to look at.
     fn is_at(&self, head: &Head) -> bool {
         self.looked.is_some_and(|looked| looked.epoch == head.epoch && looked.seq == head.seq)

@@ -10,8 +10,6 @@ use crate::{Delivery, Hook, HookKind, HookState, Hooks, Reason, WebhookId, body}
 
 /// Up to how many items a ring counts.
 const COUNT_MAX: u64 = 10_000;
-/// Items that one look for a queue with something waiting goes over.
-const SCAN_MAX: usize = 10_000;
 
 /// What is to be done with a ring that is due.
 #[derive(Clone, Debug)]
@@ -97,32 +95,17 @@ impl Hooks {
         Ok(Gate::Ring { body, told: view.head() })
     }
 
-    /// One ring for each queue in which something waits. A queue that a hook names is asked about; without names, the first waiting item of each
-    /// queue says that there is it.
-    async fn expand(&self, hook: &Hook, marker: &Delivery, row: &RecipientRow, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
-        let mut rings = Vec::new();
-        let mut except: Vec<QueueName> = row.paused_queues.iter().cloned().collect();
-        if !hook.queues.is_empty() {
-            let wanted = hook.queues.iter().filter(|queue| !row.is_paused(queue));
-            rings.extend(wanted.map(|queue| ring_of_queue(hook, marker, queue, now)));
-            return Ok(rings);
-        }
-        let mut after = Seq::ZERO;
-        while rings.len() < self.parts.settings.max_queues {
-            let queues = QueueFilter { only: None, except: except.clone() };
-            let range = inbox::PollRange { after, limit: 1, claimable_only: true, queues, scan_max: SCAN_MAX };
-            let page = self.parts.inboxes.poll(&hook.recipient(), &range).await?;
-            after = page.next;
-            let Some(item) = page.items.first() else {
-                if page.more {
-                    continue;
-                }
-                break;
-            };
-            rings.push(ring_of_queue(hook, marker, &item.facts.queue, now));
-            except.push(item.facts.queue.clone());
-        }
-        Ok(rings)
+    /// One ring for each queue in which something may wait: whether it does is asked before each. A hook that names queues is for no other.
+    async fn expand(&self, hook: &Hook, catch_up: &Delivery, row: &RecipientRow, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
+        let most = self.parts.settings.max_queues;
+        let queues = match hook.queues.as_slice() {
+            [] => {
+                let paused: Vec<QueueName> = row.paused_queues.iter().cloned().collect();
+                self.parts.inboxes.claimable_queues(&hook.recipient(), &paused, most).await?
+            }
+            named => named.to_vec(),
+        };
+        Ok(queues.iter().filter(|queue| !row.is_paused(queue)).map(|queue| ring_of_queue(hook, catch_up, queue, now)).collect())
     }
 
     /// When the rate of a hook permits its next request.
@@ -155,7 +138,7 @@ fn is_heard(row: &RecipientRow, hook: &Hook, now: Timestamp) -> bool {
     !row.paused && (hook.ignore_presence || row.presence.at(now) == Presence::In)
 }
 
-fn ring_of_queue(hook: &Hook, marker: &Delivery, queue: &QueueName, now: Timestamp) -> Delivery {
-    let id = WebhookId::of_backlog(hook.id, Some(queue), marker.cause, marker.created_at);
-    Delivery { id, queue: Some(queue.clone()), attempts: 0, next_at: now, ..marker.clone() }
+fn ring_of_queue(hook: &Hook, catch_up: &Delivery, queue: &QueueName, now: Timestamp) -> Delivery {
+    let id = WebhookId::of_backlog(hook.id, Some(queue), catch_up.cause, catch_up.created_at);
+    Delivery { id, queue: Some(queue.clone()), attempts: 0, next_at: now, ..catch_up.clone() }
 }

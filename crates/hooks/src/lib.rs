@@ -5,6 +5,7 @@
 //! nothing. Knows no HTTP client, no SQL, no socket: what goes out goes through [`OutboundClient`].
 
 mod audit;
+mod behind;
 mod bell;
 mod body;
 mod calls;

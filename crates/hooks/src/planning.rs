@@ -8,9 +8,12 @@ use domain::{Event, EventId, EventOrigin, PrincipalId, QueueName, Seq, StoreErro
 use inbox::{INBOX_REQUEUED, INBOX_RESUMED, Item, ItemFilter, ItemRange, Recipient};
 use serde::Deserialize;
 
+use crate::behind::{Standing, fold};
 use crate::hooks::Job;
 use crate::managing::catch_up;
-use crate::{Delivery, Generation, GroupNumber, Hook, HookError, HookId, HookKind, HookTx, Hooks, LogPosition, Reason, WebhookId};
+use crate::{
+    Delivery, Generation, GroupNumber, Hook, HookError, HookId, HookKind, HookTx, Hooks, LogPosition, Reason, Settings, WebhookId,
+};
 
 /// Hooks that are read in one step when a position is lost.
 const HOOKS_PER_STEP: usize = 200;
@@ -31,13 +34,24 @@ pub(crate) struct Plan {
     rings: BTreeMap<HookId, Vec<Delivery>>,
     /// The latest news of callbacks.
     signals: BTreeMap<HookId, Delivery>,
+    /// The catch-up of notify hooks that are behind, with how many rings it stands for.
+    folds: BTreeMap<HookId, (Delivery, u64)>,
     /// The hooks that these belong to.
     hooks: BTreeMap<HookId, Hook>,
 }
 
 impl Plan {
     pub(crate) fn is_empty(&self) -> bool {
-        self.rings.is_empty() && self.signals.is_empty()
+        self.rings.is_empty() && self.signals.is_empty() && self.folds.is_empty()
+    }
+
+    /// The news of a hook as one ring, or none when all of it is older than the hook.
+    fn fold<'e>(&mut self, hook: &Hook, news: impl Iterator<Item = &'e Event>) {
+        let mut news = news.filter(|event| event.seq > hook.since);
+        let Some(first) = news.next() else { return };
+        let (last, count) = news.fold((first, 1), |(_, count), event| (event, count + 1));
+        self.hooks.entry(hook.id).or_insert_with(|| hook.clone());
+        self.folds.insert(hook.id, (catch_up(hook, last.seq, last.created_at, last.created_at), count));
     }
 
     fn add(&mut self, hook: &Hook, ring: Delivery) {
@@ -50,8 +64,8 @@ impl Plan {
 }
 
 impl Hooks {
-    /// What the rows of a page make. Reads, and writes nothing.
-    pub(crate) async fn plan(&self, tenant: &TenantId, events: &[Arc<Event>]) -> Result<Plan, StoreError> {
+    /// What the rows of a page make, where these hooks are known to be behind. Reads, and writes nothing.
+    pub(crate) async fn plan(&self, tenant: &TenantId, events: &[Arc<Event>], behind: &BTreeSet<HookId>) -> Result<Plan, StoreError> {
         let mut plan = Plan::default();
         let news: Vec<(&Event, News)> = events.iter().filter_map(|event| Some((&**event, news(event)?))).collect();
         let agents: BTreeSet<&PrincipalId> = news.iter().flat_map(|(event, _)| event.audience.as_slice()).collect();
@@ -66,6 +80,13 @@ impl Hooks {
         for (agent, hooks) in by_agent {
             let recipient = Recipient { tenant: tenant.clone(), agent };
             let news: Vec<_> = news.iter().filter(|(event, _)| event.audience.contains(&recipient.agent)).collect();
+            let (behind, hooks): (Vec<Hook>, Vec<Hook>) = hooks.into_iter().partition(|hook| behind.contains(&hook.id));
+            for hook in &behind {
+                plan.fold(hook, news.iter().map(|(event, _)| *event));
+            }
+            if hooks.is_empty() {
+                continue;
+            }
             let items = self.items(&recipient, news.iter().map(|(_, news)| news)).await?;
             for (event, news) in news {
                 for hook in hooks.iter().filter(|hook| event.seq > hook.since) {
@@ -162,7 +183,7 @@ fn ring(hook: &Hook, event: &Event, news: &News, items: &BTreeMap<EventId, Item>
 }
 
 /// What a step of the dispatcher came to.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Stepped {
     /// Rings that are new.
     pub(crate) rings: u64,
@@ -170,6 +191,8 @@ pub(crate) struct Stepped {
     pub(crate) collapsed: u64,
     /// Where the tenant stands now.
     pub(crate) position: Option<LogPosition>,
+    /// Hooks that fell behind or were so, and how they stand now.
+    pub(crate) standings: Vec<(HookId, Standing)>,
 }
 
 /// Stores the rings of a page and moves the position past it, both or neither, and only in the name of who holds the group. `None` for a holder
@@ -180,7 +203,30 @@ pub(crate) struct PageJob {
     pub(crate) generation: Generation,
     pub(crate) position: LogPosition,
     pub(crate) plan: Plan,
-    pub(crate) outstanding_max: u64,
+    pub(crate) bounds: Bounds,
+}
+
+/// How many rings of one hook may be outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Of one whose last ring was not given up.
+    healthy: u64,
+    /// Of the others.
+    failing: u64,
+    /// Of one that is behind: its catch-up, one for each queue, and one to see that there are more.
+    behind: usize,
+}
+
+impl Bounds {
+    pub(crate) fn of(settings: &Settings) -> Self {
+        let healthy = settings.outstanding_max.max(1) as u64;
+        let failing = healthy.min(settings.outstanding_failing_max.max(1) as u64);
+        Self { healthy, failing, behind: settings.max_queues.saturating_add(2) }
+    }
+
+    const fn on(&self, hook: &Hook) -> u64 {
+        if hook.health.exhausted_in_row > 0 { self.failing } else { self.healthy }
+    }
 }
 
 #[async_trait]
@@ -198,12 +244,22 @@ impl Job for PageJob {
         for (id, rings) in &self.plan.rings {
             let count = outstanding.get(id).copied().unwrap_or(0) + rings.len() as u64;
             let (Some(hook), Some(last)) = (self.plan.hooks.get(id), rings.last()) else { continue };
-            if count > self.outstanding_max {
+            if count > self.bounds.on(hook) {
                 stepped.collapsed += tx.clear_deliveries(*id).await? + rings.len() as u64;
                 stepped.rings += tx.add_deliveries(&[catch_up(hook, last.cause, last.created_at, last.next_at)]).await?;
+                stepped.standings.push((*id, Standing::Behind));
             } else {
                 stepped.rings += tx.add_deliveries(rings).await?;
             }
+        }
+        for (id, (news, count)) in &self.plan.folds {
+            if outstanding.get(id).is_some_and(|count| *count >= self.bounds.healthy) {
+                stepped.collapsed += tx.clear_deliveries(*id).await?;
+            }
+            let folded = fold(tx, news, self.bounds.behind).await?;
+            stepped.rings += folded.rings;
+            stepped.collapsed += count.saturating_sub(folded.rings);
+            stepped.standings.push((*id, folded.standing));
         }
         for (id, signal) in &self.plan.signals {
             stepped.rings += coalesce(tx, *id, signal).await?;

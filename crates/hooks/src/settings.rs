@@ -67,6 +67,8 @@ pub struct Settings {
     pub keys_max: usize,
     /// `hooks.outstanding_max`: outstanding rings of one hook; above, they collapse into one backlog ring per queue.
     pub outstanding_max: usize,
+    /// `hooks.outstanding_failing_max`: the same of a hook whose last ring was given up.
+    pub outstanding_failing_max: usize,
     /// `hooks.concurrency`: attempts at the same time. Rings that are not first attempts of healthy hooks take at most half.
     pub concurrency: usize,
     /// `hooks.concurrency_per_tenant`: the same of one tenant.
@@ -117,7 +119,8 @@ impl Default for Settings {
             disable_after: 10,
             rotation_overlap: Duration::from_hours(24),
             keys_max: 4,
-            outstanding_max: 1_000,
+            outstanding_max: 250,
+            outstanding_failing_max: 16,
             concurrency: 64,
             concurrency_per_tenant: 8,
             concurrency_per_host: 4,

@@ -13,6 +13,7 @@ use domain::{
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
+use crate::behind::tell_apart;
 use crate::health::{Settled, settle};
 use crate::hooks::Job;
 use crate::managing::catch_up;
@@ -125,11 +126,11 @@ impl Job for SettleJob {
                         tx.save_deliveries(&[stored]).await?;
                     }
                 }
-                Outcome::Expanded(marker, rings) if stored.is_some() => {
-                    tx.add_deliveries(rings).await?;
-                    tx.remove_deliveries(marker.hook, std::slice::from_ref(&marker.id)).await?;
+                Outcome::Expanded(catch_up, rings) => {
+                    tell_apart(tx, catch_up, stored, rings.clone(), self.settings.outstanding_max.saturating_add(self.settings.max_queues))
+                        .await?;
                 }
-                Outcome::Withdrawn(_) | Outcome::Expanded(..) => {}
+                Outcome::Withdrawn(_) => {}
             }
         }
         for (_, change) in batch.hooks {

@@ -227,6 +227,9 @@ pub trait InboxStore: Send + Sync {
     async fn poll(&self, recipient: &Recipient, range: &PollRange) -> Result<InboxPage, StoreError>;
     /// How much waits at `now`, each number counted up to `most`. Queues that `queues` leaves out do not count; that any is paused is not looked at.
     async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp, most: u64) -> Result<Backlog, StoreError>;
+    /// The queues that have an item in state `available`, but for those in `except`, by name, at most `limit`. Costs a look at an index for each
+    /// queue, however much waits in it.
+    async fn claimable_queues(&self, recipient: &Recipient, except: &[QueueName], limit: usize) -> Result<Vec<QueueName>, StoreError>;
     /// Items of the inbox in any state by event id.
     async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError>;
     /// One item in any state.

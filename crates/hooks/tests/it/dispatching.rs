@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use domain::{Audience, Clock, Event, EventId, EventOrigin, EventType, Seq, SyncEpoch};
-use hooks::{HookKind, Reason};
+use hooks::{Created, DisabledCause, HookKind, HookState, Reason};
 use inbox::AckState;
 use uuid::Uuid;
 
 use crate::memory::{SECOND, agent, tenant};
-use crate::receivers::until;
+use crate::receivers::{Does, until};
 use crate::world::World;
 
 #[tokio::test(start_paused = true)]
@@ -251,6 +251,99 @@ async fn too_many_outstanding_rings_collapse_into_one_per_queue() {
     until(2 * SECOND, "one per queue", || world.receivers.got().len() == 2).await;
     world.pass(SECOND).await;
     assert!(world.receivers.got().iter().all(|got| got.json()["summary"] == "8 items are claimable"));
+}
+
+/// A hook whose rings have collapsed, with 20 items in its queue.
+async fn behind() -> (World, Created) {
+    let world = World::with(|settings| settings.outstanding_max = 10);
+    let made = world.hook("alpha", "a.example").await;
+    for _ in 0..20 {
+        world.memory.publish("alpha", "inbox").await;
+    }
+    world.dispatch().await;
+    assert_eq!(world.rings(made.hook.id).len(), 1);
+    (world, made)
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_news_of_a_hook_that_is_behind_is_one_ring_until_it_has_caught_up() {
+    let (world, made) = behind().await;
+    for number in 1..=50 {
+        world.memory.publish("alpha", "inbox").await;
+        world.dispatch().await;
+        let rings = world.rings(made.hook.id);
+        assert_eq!((rings.len(), rings[0].reason, rings[0].cause.get()), (1, Reason::Backlog, 20 + number));
+    }
+    assert_eq!(world.hooks.metrics().collapsed.get(), 20 + 50);
+    world.start_sender();
+    until(2 * SECOND, "one ring for all of it", || world.receivers.got().len() == 1 && world.rings(made.hook.id).is_empty()).await;
+    assert_eq!(world.receivers.got()[0].json()["summary"], "70 items are claimable");
+    // Nobody had noticed yet that it has caught up; from then on each item is rung for.
+    for (reason, rung) in [("backlog", 2), ("created", 3), ("created", 4)] {
+        world.memory.publish("alpha", "inbox").await;
+        world.dispatch().await;
+        until(2 * SECOND, "it rang", || world.receivers.got().len() == rung && world.rings(made.hook.id).is_empty()).await;
+        assert_eq!(world.receivers.got()[rung - 1].json()["reason"], reason);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_comes_while_a_catch_up_is_told_apart_is_rung_for_too() {
+    let world = World::with(|settings| settings.outstanding_max = 10);
+    let made = world.hook("alpha", "a.example").await;
+    world.start_sender();
+    world.pass(SECOND).await;
+    for _ in 0..20 {
+        world.memory.publish("alpha", "inbox").await;
+    }
+    world.dispatch().await;
+    let held = world.memory.hold().await;
+    // By then the sender has looked where something waits, and cannot write it down.
+    world.pass(Duration::from_millis(100)).await;
+    world.memory.edit(|state| state.deliveries.values_mut().for_each(|ring| ring.cause = Seq::new(21).unwrap()));
+    assert_eq!(world.rings(made.hook.id).len(), 1);
+    drop(held);
+    until(5 * SECOND, "both rang", || world.receivers.got().len() == 2 && world.rings(made.hook.id).is_empty()).await;
+    let got = world.receivers.got();
+    assert!(got.iter().all(|got| got.json()["reason"] == "backlog"));
+    assert_ne!(got[0].id(), got[1].id(), "a receiver that knows the first must not take the second for it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_receiver_that_hangs_is_given_up_however_much_comes_meanwhile() {
+    let world = World::with(|settings| settings.outstanding_max = 10);
+    let made = world.hook("alpha", "a.example").await;
+    world.receivers.does("a.example", [Does::Hang]);
+    world.start();
+    for _ in 0..300 {
+        if world.stored(made.hook.id).state != HookState::Active {
+            break;
+        }
+        for _ in 0..11 {
+            world.memory.publish("alpha", "inbox").await;
+        }
+        world.pass(SECOND).await;
+        assert!(world.rings(made.hook.id).len() <= 11);
+    }
+    assert_eq!(world.stored(made.hook.id).state, HookState::Disabled(DisabledCause::Exhausted));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_hook_that_fails_falls_behind_sooner() {
+    let world = World::with(|settings| settings.outstanding_failing_max = 3);
+    let made = world.hook("alpha", "a.example").await;
+    world.receivers.does("a.example", [Does::Answer(400)]);
+    world.start();
+    world.memory.publish("alpha", "inbox").await;
+    until(2 * SECOND, "it is given up", || world.stored(made.hook.id).health.exhausted_in_row == 1).await;
+    world.stop();
+    for (published, outstanding) in [(3, 3), (1, 1), (5, 1)] {
+        for _ in 0..published {
+            world.memory.publish("alpha", "inbox").await;
+        }
+        world.dispatch().await;
+        assert_eq!(world.rings(made.hook.id).len(), outstanding);
+    }
 }
 
 #[tokio::test(start_paused = true)]

@@ -1,8 +1,10 @@
 //! The inboxes of the store in memory: what hooks read of them.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use bytes::Bytes;
-use domain::{AgentSessionId, EventId, Seq, StoreError, TenantId, Timestamp};
+use domain::{AgentSessionId, EventId, QueueName, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
     AckState, AgentSession, Backlog, InboxPage, InboxStore, InboxTotals, InboxView, Item, ItemFilter, ItemPage, ItemRange, PollRange,
     QueueFilter, Recipient,
@@ -44,6 +46,14 @@ impl InboxStore for Memory {
                 of(state, recipient).filter(|item| item.state == wanted && queues.admits(&item.facts.queue)).count() as u64
             };
             Ok(Backlog { available: count(AckState::Available).min(most), claimed: count(AckState::Claimed), resting: 0, next_due: None })
+        })
+    }
+
+    async fn claimable_queues(&self, recipient: &Recipient, except: &[QueueName], limit: usize) -> Result<Vec<QueueName>, StoreError> {
+        self.read(|state| {
+            let available = of(state, recipient).filter(|item| item.state == AckState::Available);
+            let queues: BTreeSet<_> = available.map(|item| item.facts.queue.clone()).filter(|queue| !except.contains(queue)).collect();
+            Ok(queues.into_iter().take(limit).collect())
         })
     }
 

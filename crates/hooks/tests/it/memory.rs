@@ -193,6 +193,11 @@ impl Memory {
         Arc::new(memory)
     }
 
+    /// Has transactions wait until what is answered is dropped.
+    pub(crate) async fn hold(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.writer.lock().await
+    }
+
     /// The committed state.
     pub(crate) fn state(&self) -> State {
         self.state.lock().unwrap().clone()

@@ -36,6 +36,7 @@ impl Config {
             ("hooks.disable_after", self.hooks.disable_after as usize),
             ("hooks.keys_max", self.hooks.keys_max),
             ("hooks.outstanding_max", self.hooks.outstanding_max),
+            ("hooks.outstanding_failing_max", self.hooks.outstanding_failing_max),
             ("hooks.concurrency", self.hooks.concurrency),
             ("hooks.concurrency_per_tenant", self.hooks.concurrency_per_tenant),
             ("hooks.concurrency_per_host", self.hooks.concurrency_per_host),

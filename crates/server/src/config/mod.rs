@@ -384,8 +384,10 @@ configuration! {
             rotation_overlap: Duration = Duration::from_hours(24);
             /// Keys of one hook that sign at the same time; the oldest goes when another comes.
             keys_max: usize = 4;
-            /// Outstanding rings of one hook; above, they collapse into one backlog ring per queue.
-            outstanding_max: usize = 1_000;
+            /// Outstanding rings of one hook; above, they collapse into one backlog ring per queue, and what comes until that is delivered joins it.
+            outstanding_max: usize = 250;
+            /// The same of a hook whose last ring was given up.
+            outstanding_failing_max: usize = 16;
             /// Attempts at the same time. Rings that are not first attempts of healthy hooks take at most half.
             concurrency: usize = 64;
             /// The same of one tenant.

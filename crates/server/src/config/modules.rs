@@ -166,6 +166,7 @@ impl Config {
             rotation_overlap: keys.rotation_overlap,
             keys_max: keys.keys_max,
             outstanding_max: keys.outstanding_max,
+            outstanding_failing_max: keys.outstanding_failing_max,
             concurrency: keys.concurrency,
             concurrency_per_tenant: keys.concurrency_per_tenant,
             concurrency_per_host: keys.concurrency_per_host,

@@ -179,6 +179,7 @@ listed! { $
     }
     inbox_list in inbox::list {
         a_poll_shows_current_items_by_ring_and_says_whether_more_follow,
+        queues_are_named_that_have_something_to_claim,
         a_listing_shows_every_state_by_event_and_filters_all_that_is_given,
         a_poll_looks_at_so_many_items_and_goes_on_where_it_stopped,
         a_poll_reads_no_history,

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use domain::{EventId, Timestamp};
+use domain::{EventId, QueueName, Timestamp};
 use inbox::{Item, ItemFilter, ItemPage, ItemRange, QueueFilter, RecipientNumber};
 use sqlx_core::query::Query;
 use sqlx_postgres::PgArguments;
@@ -57,6 +57,20 @@ async fn claimable_queues(tx: &mut WriteTx, recipient: RecipientNumber, filter: 
         }
     };
     Ok(known.into_iter().filter(|queue| admits(filter, queue)).collect())
+}
+
+/// The queues that have something available but for those in `except`, by name, at most `limit`.
+pub(super) async fn queues_with_items(
+    connection: &mut PgConnection,
+    recipient: RecipientNumber,
+    except: &[QueueName],
+    limit: usize,
+) -> Result<Vec<QueueName>, Failure> {
+    let except: Vec<&str> = except.iter().map(QueueName::as_str).collect();
+    let rows = of(sql!("inbox/claimable_queues"), recipient).bind(except).bind(from_count(limit)).fetch_all(connection).await?;
+    let names = rows.iter().map(|row| codec::get::<String>(row, 0)).collect::<Result<Vec<_>, _>>()?;
+    // A name that cannot be read hides no other.
+    Ok(names.iter().filter_map(|name| name.parse().ok()).collect())
 }
 
 /// Available items of admitted queues by (`claim_key`, event), at most `limit`. Reads again for as long as rows had to be put aside, which may have

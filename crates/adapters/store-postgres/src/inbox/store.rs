@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use domain::{AgentSessionId, EventId, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
+use domain::{AgentSessionId, EventId, QueueName, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
 use inbox::{
     AgentSession, Backlog, InboxPage, InboxStore, InboxSums, InboxTotals, InboxView, Item, ItemFilter, ItemPage, ItemRange, PollRange,
     QueueFilter, Recipient,
@@ -125,6 +125,12 @@ impl InboxStore for PostgresStore {
 
     async fn backlog(&self, recipient: &Recipient, queues: &QueueFilter, now: Timestamp, most: u64) -> Result<Backlog, StoreError> {
         Ok(self.handed_out(recipient, &[], queues, now, most).await?.1)
+    }
+
+    async fn claimable_queues(&self, recipient: &Recipient, except: &[QueueName], limit: usize) -> Result<Vec<QueueName>, StoreError> {
+        let mut connection = self.reader().await?;
+        let Some(row) = view(&mut connection, recipient).await?.0.row else { return Ok(Vec::new()) };
+        Ok(select::queues_with_items(&mut connection, row.number, except, limit).await?)
     }
 
     async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use domain::{AgentSessionId, EventId, Seq, StoreError, TenantId, Timestamp};
+use domain::{AgentSessionId, EventId, QueueName, Seq, StoreError, TenantId, Timestamp};
 use inbox::{
     AgentSession, Backlog, InboxPage, InboxStore, InboxSums, InboxTotals, InboxView, Item, ItemFilter, ItemPage, ItemRange, PollRange,
     QueueFilter, Recipient,
@@ -112,6 +112,17 @@ impl InboxStore for SqliteStore {
         self.read(move |tx| match view(tx, &recipient)?.row {
             Some(row) => backlog::backlog(tx.connection(), row.number, &queues, now, most),
             None => Ok(Backlog::default()),
+        })
+        .await
+    }
+
+    async fn claimable_queues(&self, recipient: &Recipient, except: &[QueueName], limit: usize) -> Result<Vec<QueueName>, StoreError> {
+        let (recipient, filter) = (recipient.clone(), QueueFilter { only: None, except: except.to_vec() });
+        self.read(move |tx| {
+            let Some(row) = view(tx, &recipient)?.row else { return Ok(Vec::new()) };
+            let queues = select::claimable_queues(tx.connection(), row.number, &filter)?;
+            // A name that cannot be read hides no other.
+            Ok(queues.iter().filter_map(|queue| queue.name.parse().ok()).take(limit).collect())
         })
         .await
     }

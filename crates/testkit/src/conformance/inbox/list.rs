@@ -52,6 +52,24 @@ pub(crate) async fn a_poll_shows_current_items_by_ring_and_says_whether_more_fol
     assert!(empty.items.is_empty() && !empty.more && empty.oldest.is_none() && empty.view.row.is_none());
 }
 
+pub(crate) async fn queues_are_named_that_have_something_to_claim(harness: &dyn Harness) {
+    let (fixture, _) = one_of_each(harness).await;
+    for name in ["f", "d", "e", "d"] {
+        fixture.publish(fixture.job_of(fixture.work(&[&format!("alpha/{name}")]))).await;
+    }
+    let recipient = fixture.recipient("alpha");
+    let named = async |besides: &[&str], limit| {
+        let besides: Vec<_> = besides.iter().map(|name| queue(name)).collect();
+        let queues = fixture.store.claimable_queues(&recipient, &besides, limit).await.unwrap();
+        queues.iter().map(|queue| queue.as_str().to_owned()).collect::<Vec<_>>()
+    };
+    // What is claimed, rests, was put aside or has ended in `b`, `a` and `c` is not to be had; one in `a` is.
+    assert_eq!(named(&[], 9).await, ["a", "d", "e", "f"]);
+    assert_eq!(named(&["d", "b"], 9).await, ["a", "e", "f"]);
+    assert_eq!(named(&["a"], 2).await, ["d", "e"]);
+    assert_eq!(fixture.store.claimable_queues(&fixture.recipient("beta"), &[], 9).await, Ok(Vec::new()), "an inbox that never was");
+}
+
 pub(crate) async fn a_listing_shows_every_state_by_event_and_filters_all_that_is_given(harness: &dyn Harness) {
     let (fixture, ids) = one_of_each(harness).await;
     let recipient = fixture.recipient("alpha");

@@ -240,6 +240,13 @@ impl InboxStore for Inboxes {
         Ok(backlog)
     }
 
+    async fn claimable_queues(&self, recipient: &Recipient, except: &[QueueName], limit: usize) -> Result<Vec<QueueName>, StoreError> {
+        let rows = self.rows();
+        let available = rows.current(recipient).into_iter().filter(|item| item.state == AckState::Available);
+        let queues: BTreeSet<_> = available.map(|item| item.facts.queue.clone()).filter(|queue| !except.contains(queue)).collect();
+        Ok(queues.into_iter().take(limit).collect())
+    }
+
     async fn items(&self, recipient: &Recipient, filter: &ItemFilter, range: ItemRange) -> Result<ItemPage, StoreError> {
         let rows = self.rows();
         let Some(row) = rows.recipients.get(recipient) else { return Ok(ItemPage::default()) };
