@@ -11,7 +11,7 @@ use sqlx_postgres::PgArguments;
 
 use super::rows::{self, collect};
 use crate::codec;
-use crate::db::{self, PgConnection, Postgres};
+use crate::db::{self, Postgres, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::tx::WriteTx;
@@ -36,7 +36,7 @@ fn left_out(parent_exists: bool, present: &'static str, orphan: &'static str) ->
     StoreError::Conflict(if parent_exists { present } else { orphan }).into()
 }
 
-pub(crate) async fn principal(connection: &mut PgConnection, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Failure> {
+pub(crate) async fn principal(connection: &mut Session, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Failure> {
     let statement = db::query(sql!("authz/principal")).bind(tenant.as_str()).bind(id.as_str());
     statement.fetch_optional(connection).await?.as_ref().map(rows::principal).transpose()
 }
@@ -46,12 +46,12 @@ async fn tenant_exists(tx: &mut WriteTx, tenant: &TenantId) -> Result<bool, Fail
     Ok(statement.fetch_optional(tx.connection()).await?.is_some())
 }
 
-pub(super) async fn space_exists(connection: &mut PgConnection, tenant: &TenantId, space: &str) -> Result<bool, Failure> {
+pub(super) async fn space_exists(connection: &mut Session, tenant: &TenantId, space: &str) -> Result<bool, Failure> {
     let statement = db::query(sql!("authz/space")).bind(tenant.as_str()).bind(space);
     Ok(statement.fetch_optional(connection).await?.is_some())
 }
 
-pub(crate) async fn channel_exists(connection: &mut PgConnection, tenant: &TenantId, channel: &ChannelRef) -> Result<bool, Failure> {
+pub(crate) async fn channel_exists(connection: &mut Session, tenant: &TenantId, channel: &ChannelRef) -> Result<bool, Failure> {
     let statement = db::query(sql!("authz/channel")).bind(tenant.as_str()).bind(channel.space()).bind(channel.channel());
     Ok(statement.fetch_optional(connection).await?.is_some())
 }

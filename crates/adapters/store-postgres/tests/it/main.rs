@@ -15,6 +15,7 @@ mod hints;
 mod nodes;
 mod plans;
 mod proxy;
+mod reading;
 mod settings;
 mod staged;
 mod statements;
