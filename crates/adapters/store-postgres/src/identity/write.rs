@@ -3,6 +3,8 @@
 //! Every method of the port takes the tenant's administration lock first: what one change counts (the last owner, live tokens), the next
 //! one sees. Creating is a statement that leaves out what is there, because a violated constraint would end the transaction.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use authz::{Channel, Grant, IdentityWrite, Principal, Resource, Space, Tenant, TenantState, TokenRecord, TokenUse};
 use domain::{ChannelId, ChannelRef, GrantId, PrincipalId, SpaceId, StoreError, TenantId, Timestamp, TokenId};
@@ -54,6 +56,31 @@ pub(super) async fn space_exists(connection: &mut Session, tenant: &TenantId, sp
 pub(crate) async fn channel_exists(connection: &mut Session, tenant: &TenantId, channel: &ChannelRef) -> Result<bool, Failure> {
     let statement = db::query(sql!("authz/channel")).bind(tenant.as_str()).bind(channel.space()).bind(channel.channel());
     Ok(statement.fetch_optional(connection).await?.is_some())
+}
+
+/// Those of these channels that exist.
+pub(crate) async fn existing_channels(
+    connection: &mut Session,
+    tenant: &TenantId,
+    channels: &BTreeSet<ChannelRef>,
+) -> Result<BTreeSet<ChannelRef>, Failure> {
+    let spaces: Vec<&str> = channels.iter().map(ChannelRef::space).collect();
+    let names: Vec<&str> = channels.iter().map(ChannelRef::channel).collect();
+    let found = db::query(sql!("authz/existing_channels")).bind(tenant.as_str()).bind(spaces).bind(names).fetch_all(connection).await?;
+    let found =
+        found.iter().map(|row| Ok((codec::get(row, 0)?, codec::get(row, 1)?))).collect::<Result<BTreeSet<(&str, &str)>, Failure>>()?;
+    Ok(channels.iter().filter(|channel| found.contains(&(channel.space(), channel.channel()))).cloned().collect())
+}
+
+/// Those of these names that are enabled agents'.
+pub(crate) async fn existing_agents(
+    connection: &mut Session,
+    tenant: &TenantId,
+    agents: &BTreeSet<PrincipalId>,
+) -> Result<BTreeSet<PrincipalId>, Failure> {
+    let names: Vec<&str> = agents.iter().map(PrincipalId::as_str).collect();
+    let found = db::query(sql!("authz/existing_agents")).bind(tenant.as_str()).bind(names).fetch_all(connection).await?;
+    found.iter().map(|row| codec::text(row, 0)).collect()
 }
 
 async fn create_principal(tx: &mut WriteTx, tenant: &TenantId, principal: &Principal) -> Result<(), Failure> {
