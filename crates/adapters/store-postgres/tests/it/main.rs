@@ -12,6 +12,7 @@ mod appender;
 mod conformance;
 mod exchange;
 mod hints;
+mod lanes;
 mod nodes;
 mod plans;
 mod proxy;

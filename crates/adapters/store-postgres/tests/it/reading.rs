@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use authz::IdentityStore as _;
-use cluster::ClusterStore as _;
-use domain::{PrincipalId, StoreError, TenantId};
+use cluster::{ClusterStore as _, Node, NodeState, WorkName};
+use domain::{NodeId, PrincipalId, StoreError, TenantId};
 use doorstep_store_postgres::{PostgresOptions, PostgresStore};
 use futures_util::future::join_all;
 use inbox::{InboxStore as _, ItemFilter, ItemRange};
@@ -31,6 +31,18 @@ struct World {
 }
 
 impl World {
+    /// A world whose store reaches the server through a proxy.
+    async fn behind_a_proxy(change: impl FnOnce(PostgresOptions) -> PostgresOptions) -> (Self, Proxy) {
+        let proxy = Proxy::before(Cluster::shared().port()).await;
+        let port = proxy.port;
+        let through = |options: PostgresOptions| {
+            let url = options.url.replace(&format!(":{}/", Cluster::shared().port()), &format!(":{port}/"));
+            assert_ne!(url, options.url);
+            change(PostgresOptions { url, ..options })
+        };
+        (Self::new(through).await, proxy)
+    }
+
     async fn new(change: impl FnOnce(PostgresOptions) -> PostgresOptions) -> Self {
         let clock = Arc::new(ManualClock::new(START));
         let first = Opened::in_new_database(clock.clone()).await;
@@ -85,14 +97,8 @@ const STATEMENT: Duration = Duration::from_millis(400);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_read_whose_connection_goes_silent_fails_in_time_and_the_next_one_has_another_connection() {
-    let proxy = Proxy::before(Cluster::shared().port()).await;
-    let port = proxy.port;
-    let world = World::new(|options| {
-        let url = options.url.replace(&format!(":{}/", Cluster::shared().port()), &format!(":{port}/"));
-        assert_ne!(url, options.url);
-        PostgresOptions { url, statement_timeout: STATEMENT, acquire_timeout: Duration::from_secs(10), ..options }
-    })
-    .await;
+    let patient = |options| PostgresOptions { statement_timeout: STATEMENT, acquire_timeout: Duration::from_secs(10), ..options };
+    let (world, proxy) = World::behind_a_proxy(patient).await;
     let (store, tenant) = (&world.store, world.tenant());
     let alpha = PrincipalId::parse("alpha").unwrap();
     for round in 0..3 {
@@ -158,4 +164,58 @@ async fn what_comes_of_a_read_that_was_given_up_meets_nobody() {
     world.nothing_is_lent().await;
     world.every_place_answers().await;
     assert!(world.sessions().await <= before, "no session of a read that was given up is left");
+}
+
+/// On one thread, whose time can be put forward.
+#[tokio::test]
+async fn a_connection_that_nobody_used_for_long_is_looked_at_before_somebody_relies_on_it() {
+    let (world, proxy) = World::behind_a_proxy(|options| PostgresOptions { acquire_timeout: Duration::from_secs(60), ..options }).await;
+    world.every_place_answers().await;
+    proxy.silence();
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_secs(31)).await;
+    tokio::time::resume();
+    for _ in 0..PLACES {
+        assert_eq!(world.store.head(&world.tenant()).await.unwrap().unwrap().seq.get(), 1, "not even the first who comes notices");
+    }
+    world.every_place_answers().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_shows_itself_and_keeps_its_leases_while_every_connection_for_requests_is_taken() {
+    let world = World::new(|options| PostgresOptions { acquire_timeout: Duration::from_millis(300), ..options }).await;
+    let (store, tenant) = (&world.store, world.tenant());
+    let (node, works) = (node(), [WorkName::parse("a").unwrap()]);
+    let held = store.take(node.id, &works, 1, Duration::from_mins(1)).await.unwrap();
+    let mut blocker = world.database.connection().await;
+    let lock = "BEGIN; LOCK TABLE doorstep.log_heads IN ACCESS EXCLUSIVE MODE";
+    sqlx_core::executor::Executor::execute(&mut blocker, sqlx_core::raw_sql::raw_sql(lock)).await.unwrap();
+    let mut readers = JoinSet::new();
+    for _ in 0..PLACES {
+        let (store, tenant) = (Arc::clone(store), tenant.clone());
+        readers.spawn(async move { store.head(&tenant).await.map(drop) });
+    }
+    let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
+    world.database.wait_for(waiting, PLACES as i64).await;
+    assert_eq!(store.principal(&tenant, &PrincipalId::parse("alpha").unwrap()).await.unwrap_err(), StoreError::Overloaded);
+    let began = Instant::now();
+    store.beat(&node, Duration::from_mins(1)).await.unwrap();
+    assert_eq!(store.renew(node.id, &held, Duration::from_mins(1)).await.unwrap(), held);
+    assert_eq!((store.nodes().await.unwrap().len(), store.leases().await.unwrap().len()), (1, 1));
+    assert!(began.elapsed() < Duration::from_millis(250), "{:?}", began.elapsed());
+    sqlx_core::connection::Connection::close(blocker).await.unwrap();
+    for read in readers.join_all().await {
+        read.unwrap();
+    }
+}
+
+fn node() -> Node {
+    Node {
+        id: NodeId::new(uuid::Uuid::from_u128(1)),
+        name: "one".to_owned(),
+        address: "127.0.0.1:7420".to_owned(),
+        version: "1.2.3".to_owned(),
+        started_at: START,
+        state: NodeState::Serving,
+    }
 }
