@@ -18,6 +18,7 @@ use tokio::time::timeout;
 
 use crate::conformance::Opened;
 use crate::proxy::Proxy;
+use crate::upkeep::retire;
 
 const PATIENCE: Duration = Duration::from_secs(20);
 /// Connections of the store.
@@ -207,6 +208,29 @@ async fn a_node_shows_itself_and_keeps_its_leases_while_every_connection_for_req
     for read in readers.join_all().await {
         read.unwrap();
     }
+}
+
+/// Whoever needs a new partition waits for whoever drops old ones.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_is_dropped_over_a_connection_that_goes_silent_keeps_no_new_one_from_being_made() {
+    let day = Duration::from_hours(24);
+    let patient = |options| PostgresOptions { statement_timeout: STATEMENT, acquire_timeout: Duration::from_secs(10), ..options };
+    let (world, proxy) = World::behind_a_proxy(patient).await;
+    world.fixture.clock.advance(3 * day);
+    world.fixture.fill(1).await;
+    // Somebody reads for long, so that dropping has to wait.
+    let mut reader = world.database.connection().await;
+    let read = "BEGIN; SELECT count(*) FROM event_log";
+    sqlx_core::executor::Executor::execute(&mut reader, sqlx_core::raw_sql::raw_sql(read)).await.unwrap();
+    let silence = async {
+        let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND query LIKE '%DETACH%' AND wait_event_type = 'Lock'";
+        world.database.wait_for(waiting, 1).await;
+        proxy.silence();
+    };
+    timeout(PATIENCE, async { tokio::join!(retire(&world.fixture), silence) }).await.expect("an answer that never comes");
+    sqlx_core::connection::Connection::close(reader).await.unwrap();
+    world.fixture.clock.advance(3 * day);
+    timeout(PATIENCE, world.fixture.fill(1)).await.unwrap();
 }
 
 fn node() -> Node {

@@ -34,7 +34,7 @@ async fn world(change: impl FnOnce(PostgresOptions) -> PostgresOptions) -> (Fixt
 }
 
 /// Gives up whatever is older than an hour.
-async fn retire(fixture: &Fixture) {
+pub(crate) async fn retire(fixture: &Fixture) {
     let old = fixture.now().minus(MINUTE * 60);
     fixture.store.raise_floor(&fixture.tenant, old, 10_000).await.unwrap();
     fixture.store.sweep(&fixture.tenant, fixture.now(), 10_000).await.unwrap();
