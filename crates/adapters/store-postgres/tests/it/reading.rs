@@ -150,7 +150,7 @@ async fn what_comes_of_a_read_that_was_given_up_meets_nobody() {
             });
         }
         let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-        world.database.wait_for(waiting, PLACES as i64).await;
+        world.database.wait_for(waiting, i64::try_from(PLACES).unwrap()).await;
         readers.shutdown().await;
         if round % 2 == 0 {
             // The rest of an answer comes late.
@@ -170,7 +170,7 @@ async fn what_comes_of_a_read_that_was_given_up_meets_nobody() {
 /// On one thread, whose time can be put forward.
 #[tokio::test]
 async fn a_connection_that_nobody_used_for_long_is_looked_at_before_somebody_relies_on_it() {
-    let (world, proxy) = World::behind_a_proxy(|options| PostgresOptions { acquire_timeout: Duration::from_secs(60), ..options }).await;
+    let (world, proxy) = World::behind_a_proxy(|options| PostgresOptions { acquire_timeout: Duration::from_mins(1), ..options }).await;
     world.every_place_answers().await;
     proxy.silence();
     tokio::time::pause();
@@ -197,7 +197,7 @@ async fn a_node_shows_itself_and_keeps_its_leases_while_every_connection_for_req
         readers.spawn(async move { store.head(&tenant).await.map(drop) });
     }
     let waiting = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'";
-    world.database.wait_for(waiting, PLACES as i64).await;
+    world.database.wait_for(waiting, i64::try_from(PLACES).unwrap()).await;
     assert_eq!(store.principal(&tenant, &PrincipalId::parse("alpha").unwrap()).await.unwrap_err(), StoreError::Overloaded);
     let began = Instant::now();
     store.beat(&node, Duration::from_mins(1)).await.unwrap();
