@@ -1,5 +1,6 @@
 //! Events that applications hand in within their own transactions of the database: listing them, and moving them into the log.
 
+mod batch;
 mod event;
 mod hint;
 mod list;

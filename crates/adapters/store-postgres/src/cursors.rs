@@ -12,7 +12,7 @@ use sqlx_core::query::Query;
 use sqlx_postgres::PgArguments;
 
 use crate::codec::{self, from_seq};
-use crate::db::{self, PgConnection, Postgres};
+use crate::db::{self, Postgres, Session};
 use crate::failure::Failure;
 use crate::identity::collect;
 use crate::sql::sql;
@@ -26,7 +26,7 @@ fn of<'q>(text: &'static str, key: &'q ConsumerKey) -> Query<'q, Postgres, PgArg
     db::query(text).bind(key.tenant.as_str()).bind(key.agent.as_str()).bind(key.name.as_str())
 }
 
-async fn status(connection: &mut PgConnection, key: &ConsumerKey) -> Result<Option<ConsumerStatus>, Failure> {
+async fn status(connection: &mut Session, key: &ConsumerKey) -> Result<Option<ConsumerStatus>, Failure> {
     of(sql!("union/consumer"), key).fetch_optional(connection).await?.as_ref().map(status_row).transpose()
 }
 

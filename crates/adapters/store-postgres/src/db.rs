@@ -5,7 +5,9 @@ use sqlx_core::query_scalar::QueryScalar;
 use sqlx_postgres::PgArguments;
 
 pub(crate) use sqlx_core::executor::Executor;
-pub(crate) use sqlx_postgres::{PgConnection, PgRow, Postgres};
+pub(crate) use sqlx_postgres::{PgRow, Postgres};
+
+pub(crate) use crate::session::Session;
 
 /// A statement of this crate, prepared once per connection.
 pub(crate) fn query(text: &'static str) -> Query<'static, Postgres, PgArguments> {

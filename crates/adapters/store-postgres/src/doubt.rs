@@ -107,7 +107,7 @@ impl Doubt {
 
     /// Whether every appended event is where the transaction put it.
     async fn log_holds(&self, shared: &Shared, appended: &[AppendedEvents]) -> Result<bool, Failure> {
-        let mut lease = shared.pool.lend().await?;
+        let mut lease = shared.pool.lend_to_read().await?;
         for each in appended {
             let seqs: Vec<i64> = each.events.iter().map(|event| codec::from_seq(event.seq)).collect();
             let ids: Vec<uuid::Uuid> = each.events.iter().map(|event| event.id.uuid()).collect();

@@ -7,7 +7,7 @@ mod rows;
 mod write;
 
 pub(crate) use rows::collect;
-pub(crate) use write::{channel_exists, principal};
+pub(crate) use write::{channel_exists, existing_agents, existing_channels, principal};
 
 use crate::store::transactions;
 

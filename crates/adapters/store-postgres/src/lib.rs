@@ -26,6 +26,7 @@ mod options;
 mod pool;
 mod schedule;
 pub mod schema;
+mod session;
 mod sql;
 mod staged;
 mod store;

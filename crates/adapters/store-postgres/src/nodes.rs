@@ -98,7 +98,7 @@ async fn leave(tx: &mut WriteTx, node: NodeId) -> Result<(), Failure> {
 
 impl PostgresStore {
     async fn seen_nodes(&self) -> Result<Vec<NodeSeen>, Failure> {
-        let mut connection = self.shared.presence.lend().await?;
+        let mut connection = self.shared.presence.lend_to_read().await?;
         let rows = db::query(sql!("cluster/nodes")).fetch_all(&mut *connection).await?;
         // A newer release may say of itself what this one does not know.
         let readable = |row: &PgRow| match seen(row) {
@@ -113,7 +113,7 @@ impl PostgresStore {
 
     async fn held_leases(&self) -> Result<Vec<WorkLease>, Failure> {
         let now = self.clock().now();
-        let mut connection = self.shared.presence.lend().await?;
+        let mut connection = self.shared.presence.lend_to_read().await?;
         let rows = db::query(sql!("cluster/leases")).bind(now.as_micros()).fetch_all(&mut *connection).await?;
         let lease = |row: &PgRow| {
             Ok(WorkLease { work: work(row, 0)?, node: NodeId::new(codec::uuid(row, 1)?), generation: codec::natural(row, 2)? })

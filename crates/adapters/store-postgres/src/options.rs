@@ -52,6 +52,13 @@ impl PostgresOptions {
     }
 }
 
+impl PostgresOptions {
+    /// How long an answer is waited for. The server bounds its statements, but a connection that has gone silent tells nobody.
+    pub(crate) fn patience(&self) -> Duration {
+        self.statement_timeout.saturating_mul(2)
+    }
+}
+
 impl fmt::Debug for PostgresOptions {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("PostgresOptions").field("node", &self.node).field("connections", &self.connections).finish_non_exhaustive()

@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use domain::StoreError;
 use sqlx_core::Error;
-use sqlx_core::connection::Connection as _;
-use sqlx_postgres::{PgConnectOptions, PgConnection};
+use sqlx_postgres::PgConnectOptions;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use crate::failure::{Failure, trouble};
+use crate::session::Session;
 use crate::sql::sql;
-use crate::{connection, db};
+use crate::{PostgresOptions, connection, db};
 
 /// The pause before connecting is tried again.
 const PAUSE: Duration = Duration::from_millis(50);
@@ -40,12 +41,15 @@ struct Shared {
     idle: Mutex<Vec<Idle>>,
     closed: AtomicBool,
     acquire_timeout: Duration,
+    /// How long a reading statement may take here; longer than the server lets it take.
+    patience: Duration,
     tracker: TaskTracker,
+    cancel: CancellationToken,
 }
 
 /// A connection that nobody uses.
 struct Idle {
-    connection: PgConnection,
+    connection: Session,
     /// How many failures of connections were known when it was last in order.
     trouble: u64,
     /// Since when nobody used it.
@@ -53,11 +57,33 @@ struct Idle {
 }
 
 impl Pool {
-    /// At most `size` connections, made when they are needed.
-    pub(crate) fn new(options: PgConnectOptions, size: usize, acquire_timeout: Duration, tracker: TaskTracker) -> Self {
-        let permits = Arc::new(Semaphore::new(size.max(1)));
-        let shared = Shared { options, permits, idle: Mutex::default(), closed: AtomicBool::new(false), acquire_timeout, tracker };
+    /// At most `size` connections, made when they are needed. What is still to be done with those that come back is done by tasks of `tracker`, until
+    /// `cancel` is cancelled.
+    pub(crate) fn new(
+        connect: &PgConnectOptions,
+        size: usize,
+        options: &PostgresOptions,
+        tracker: &TaskTracker,
+        cancel: &CancellationToken,
+    ) -> Self {
+        let shared = Shared {
+            options: connect.clone(),
+            permits: Arc::new(Semaphore::new(size.max(1))),
+            idle: Mutex::default(),
+            closed: AtomicBool::new(false),
+            acquire_timeout: options.acquire_timeout,
+            patience: options.patience(),
+            tracker: tracker.clone(),
+            cancel: cancel.clone(),
+        };
         Self { shared: Arc::new(shared) }
+    }
+
+    /// [`Pool::lend`] to who only reads: a statement that is not answered in time fails, and its connection is not lent again.
+    pub(crate) async fn lend_to_read(&self) -> Result<Lease, Failure> {
+        let mut lease = self.lend().await?;
+        lease.bound(Some(self.shared.patience));
+        Ok(lease)
     }
 
     /// Lends a connection. Waits while all are lent, and while the server cannot be reached, but not for longer than the pool's patience.
@@ -85,22 +111,25 @@ impl Pool {
     }
 
     /// The connection used last, when it is in order.
-    async fn idle_connection(&self, trouble: u64) -> Option<PgConnection> {
+    async fn idle_connection(&self, trouble: u64) -> Option<Session> {
         loop {
             let mut idle = self.shared.idle().pop()?;
             if idle.trouble == trouble && idle.since.elapsed() < STALE {
                 return Some(idle.connection);
             }
-            if let Ok(Ok(())) = tokio::time::timeout(PATIENCE, idle.connection.ping()).await {
-                return Some(idle.connection);
+            match tokio::time::timeout(PATIENCE, idle.connection.ping()).await {
+                Ok(Ok(())) => return Some(idle.connection),
+                Ok(Err(_)) => {}
+                // Others may be silent too, and whoever waits here would wait for each of them: a new one takes its place.
+                Err(_) => return None,
             }
         }
     }
 
-    async fn connect(&self, deadline: Instant) -> Result<PgConnection, Failure> {
+    async fn connect(&self, deadline: Instant) -> Result<Session, Failure> {
         loop {
             let error = match connection::open(&self.shared.options).await {
-                Ok(connection) => return Ok(connection),
+                Ok(connection) => return Ok(Session::new(connection)),
                 Err(error) => error,
             };
             if self.shared.closed.load(Ordering::Relaxed) || !passes(&error) || Instant::now() + PAUSE > deadline {
@@ -136,20 +165,35 @@ fn passes(error: &Error) -> bool {
 }
 
 impl Shared {
+    /// Sees to it that whoever is lent the connection next meets nothing of what was done on it. Its place stays taken meanwhile: the server works on what
+    /// nobody waits for any more, and does not work on more than it was set up for.
+    async fn is_restored(&self, connection: &mut Session, is_open: bool) -> bool {
+        if let Some(asked) = connection.asked() {
+            connection.bound(None);
+            let draining = tokio::time::timeout_at(asked + self.patience, connection.drain());
+            if !matches!(self.cancel.run_until_cancelled(draining).await, Some(Ok(true))) {
+                return false;
+            }
+        }
+        !is_open || matches!(tokio::time::timeout(PATIENCE, db::script(sql!("store/rollback")).execute(connection)).await, Ok(Ok(_)))
+    }
+
     fn idle(&self) -> MutexGuard<'_, Vec<Idle>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn take_back(&self, connection: PgConnection, trouble: u64) {
+    fn take_back(&self, mut connection: Session, trouble: u64) {
+        connection.bound(None);
         if !self.closed.load(Ordering::Relaxed) {
             self.idle().push(Idle { connection, trouble, since: Instant::now() });
         }
     }
 }
 
-/// A connection on loan; it goes back when dropped. One with an open transaction is rolled back first, one in doubt is closed.
+/// A connection on loan; it goes back when dropped. One with a statement in flight is waited for and one with an open transaction is rolled back first, one
+/// in doubt is closed.
 pub(crate) struct Lease {
-    connection: Option<PgConnection>,
+    connection: Option<Session>,
     /// Failures of connections that were known when it was lent.
     trouble: u64,
     is_open: bool,
@@ -172,16 +216,16 @@ impl Lease {
 
 #[expect(clippy::expect_used, reason = "only a drop takes the connection out")]
 impl Deref for Lease {
-    type Target = PgConnection;
+    type Target = Session;
 
-    fn deref(&self) -> &PgConnection {
+    fn deref(&self) -> &Session {
         self.connection.as_ref().expect("a lease has its connection until it is dropped")
     }
 }
 
 #[expect(clippy::expect_used, reason = "only a drop takes the connection out")]
 impl DerefMut for Lease {
-    fn deref_mut(&mut self) -> &mut PgConnection {
+    fn deref_mut(&mut self) -> &mut Session {
         self.connection.as_mut().expect("a lease has its connection until it is dropped")
     }
 }
@@ -189,19 +233,18 @@ impl DerefMut for Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         let (Some(mut connection), false) = (self.connection.take(), self.is_unsure) else { return };
-        if !self.is_open {
+        if !self.is_open && connection.asked().is_none() {
             return self.shared.take_back(connection, self.trouble);
         }
         // Without a runtime the connection is closed here, and the server rolls back by itself.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
-        let (shared, permit, trouble) = (Arc::clone(&self.shared), self.permit.take(), self.trouble);
-        let roll_back = async move {
-            let rolled_back = tokio::time::timeout(PATIENCE, db::script(sql!("store/rollback")).execute(&mut connection)).await;
-            if let Ok(Ok(_)) = rolled_back {
+        let (shared, permit, trouble, is_open) = (Arc::clone(&self.shared), self.permit.take(), self.trouble, self.is_open);
+        let restore = async move {
+            if shared.is_restored(&mut connection, is_open).await {
                 shared.take_back(connection, trouble);
             }
             drop(permit);
         };
-        self.shared.tracker.spawn_on(roll_back, &runtime);
+        self.shared.tracker.spawn_on(restore, &runtime);
     }
 }

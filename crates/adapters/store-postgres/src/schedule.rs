@@ -10,7 +10,7 @@ use domain::{Appended, ChannelRef, EventId, PrincipalId, StoreError, TenantId, T
 use intake::{Schedule, ScheduleStore, ScheduleWrite, Scheduled};
 
 use crate::codec::{self, audience_text};
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::identity::{self, collect};
 use crate::log;
@@ -78,7 +78,7 @@ async fn cancel(tx: &mut WriteTx, tenant: &TenantId, id: EventId) -> Result<Opti
     Ok(Some(scheduled))
 }
 
-async fn find(connection: &mut PgConnection, tenant: &TenantId, id: EventId) -> Result<Option<Scheduled>, Failure> {
+async fn find(connection: &mut Session, tenant: &TenantId, id: EventId) -> Result<Option<Scheduled>, Failure> {
     let found = db::query(sql!("intake/event")).bind(tenant.as_str()).bind(id.uuid()).fetch_optional(connection).await?;
     found.as_ref().map(rows::scheduled).transpose()
 }

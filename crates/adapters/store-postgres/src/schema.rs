@@ -31,20 +31,38 @@ impl Schema {
     }
 }
 
+/// How a database keeps what it is given.
+struct Keeping {
+    /// Commits of this session wait for the disk.
+    waits: bool,
+    /// The server sees to it that what is on the disk is there.
+    is_synced: bool,
+}
+
+/// Reads how the database keeps things, and refuses one that would not keep texts as they are.
+async fn keeping(connect: &PgConnectOptions, connection: &mut PgConnection) -> Result<Keeping, OpenError> {
+    let asked = db::query(sql!("store/durability")).fetch_one(connection).await.map_err(Failure::from);
+    let settings = asked.and_then(|row| {
+        let keeping = Keeping { waits: codec::get(&row, 0)?, is_synced: codec::get(&row, 1)? };
+        Ok((keeping, codec::get::<String>(&row, 2)?))
+    });
+    let (keeping, encoding) = settings.map_err(|failure| failed(connect, failure))?;
+    if encoding != "UTF8" {
+        let reason = format!("its encoding is {encoding}; make the database with ENCODING 'UTF8'");
+        return Err(OpenError::Failed { database: connection::described(connect), reason });
+    }
+    Ok(keeping)
+}
+
 /// Refuses sessions whose commits do not wait for the disk: what such a commit acknowledges may be gone after a crash.
 pub(crate) async fn check_durability(connect: &PgConnectOptions) -> Result<(), OpenError> {
     let mut connection = open(connect).await?;
     let database = connection::described(connect);
-    let asked = db::query(sql!("store/durability")).fetch_one(&mut connection).await.map_err(Failure::from);
-    let settings = asked.and_then(|row| Ok((codec::get::<bool>(&row, 0)?, codec::get::<bool>(&row, 1)?, codec::get::<String>(&row, 2)?)));
-    let (waits, is_synced, encoding) = settings.map_err(|failure| failed(connect, failure))?;
-    if !waits {
+    let keeping = keeping(connect, &mut connection).await?;
+    if !keeping.waits {
         return Err(OpenError::AsynchronousCommit { database });
     }
-    if encoding != "UTF8" {
-        return Err(OpenError::Failed { database, reason: format!("its encoding is {encoding}; make the database with ENCODING 'UTF8'") });
-    }
-    if !is_synced {
+    if !keeping.is_synced {
         tracing::warn!(
             database.name = database,
             "the database server runs with fsync = off: a crash of its machine may lose or damage everything"
@@ -70,6 +88,7 @@ pub async fn status(options: &PostgresOptions) -> Result<Schema, OpenError> {
 pub async fn up(options: &PostgresOptions, clock: &dyn Clock) -> Result<Vec<i64>, OpenError> {
     let connect = connection::connect_options(options)?;
     let mut connection = open(&connect).await?;
+    keeping(&connect, &mut connection).await?;
     look(&connect, &mut connection).await?;
     migrations::up(&mut connection, clock.now()).await.map_err(|failure| failed(&connect, failure))
 }

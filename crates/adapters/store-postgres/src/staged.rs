@@ -1,13 +1,15 @@
 //! Staged events: what applications handed in by `doorstep_publish`, until it is in the log.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
-use domain::{EventId, PrincipalId, StoreError, TenantId, Timestamp};
+use domain::{ChannelRef, EventId, PrincipalId, StoreError, TenantId, Timestamp};
 use intake::{PublishLimits, Staged, StagedNumber, StagedState, StagedStore, StagedWrite};
 
 use crate::codec;
 use crate::db::{self, PgRow};
 use crate::failure::Failure;
-use crate::identity::collect;
+use crate::identity::{self, collect};
 use crate::sql::sql;
 use crate::store::{PostgresStore, transactions};
 use crate::tx::WriteTx;
@@ -57,11 +59,12 @@ async fn remove(tx: &mut WriteTx, tenant: &TenantId, numbers: &[StagedNumber]) -
     Ok(())
 }
 
-async fn fail(tx: &mut WriteTx, tenant: &TenantId, place: StagedNumber, at: Timestamp, failure: &str) -> Result<(), Failure> {
+async fn fail(tx: &mut WriteTx, tenant: &TenantId, at: Timestamp, failed: &[(StagedNumber, String)]) -> Result<(), Failure> {
+    let numbers: Vec<i64> = failed.iter().map(|(place, _)| number(*place)).collect();
     // A sentence may repeat what an application wrote; a text has no NUL.
-    let failure = failure.replace('\0', "\u{FFFD}");
-    let fail = db::query(sql!("intake/fail_staged")).bind(tenant.as_str()).bind(number(place)).bind(at.as_micros());
-    fail.bind(failure).execute(tx.connection()).await?;
+    let failures: Vec<String> = failed.iter().map(|(_, failure)| failure.replace('\0', "\u{FFFD}")).collect();
+    let fail = db::query(sql!("intake/fail_staged")).bind(tenant.as_str()).bind(at.as_micros()).bind(numbers).bind(failures);
+    fail.execute(tx.connection()).await?;
     Ok(())
 }
 
@@ -94,8 +97,16 @@ impl StagedWrite for WriteTx {
         Ok(remove(self, tenant, numbers).await?)
     }
 
-    async fn fail_staged(&mut self, tenant: &TenantId, number: StagedNumber, at: Timestamp, failure: &str) -> Result<(), StoreError> {
-        Ok(fail(self, tenant, number, at, failure).await?)
+    async fn fail_staged(&mut self, tenant: &TenantId, at: Timestamp, failed: &[(StagedNumber, String)]) -> Result<(), StoreError> {
+        Ok(fail(self, tenant, at, failed).await?)
+    }
+
+    async fn existing_channels(&mut self, tenant: &TenantId, channels: &BTreeSet<ChannelRef>) -> Result<BTreeSet<ChannelRef>, StoreError> {
+        Ok(identity::existing_channels(self.connection(), tenant, channels).await?)
+    }
+
+    async fn existing_agents(&mut self, tenant: &TenantId, agents: &BTreeSet<PrincipalId>) -> Result<BTreeSet<PrincipalId>, StoreError> {
+        Ok(identity::existing_agents(self.connection(), tenant, agents).await?)
     }
 
     async fn purge_staged(&mut self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {

@@ -3,7 +3,7 @@
 use std::sync::{Arc, PoisonError, RwLock};
 
 use domain::{BoxFuture, Clock, Event, StoreError, SyncEpoch, TenantId};
-use sqlx_postgres::{PgConnectOptions, PgConnection};
+use sqlx_postgres::PgConnectOptions;
 use sync::CommitListener;
 use tokio::sync::oneshot;
 use tokio_util::sync::CancellationToken;
@@ -15,6 +15,7 @@ use crate::inbox::Inboxes;
 use crate::log::{Appenders, Partitions};
 use crate::metrics::StoreMetrics;
 use crate::pool::{Lease, Pool};
+use crate::session::Session;
 use crate::sql::sql;
 use crate::tx::{self, WriteTx};
 use crate::{PostgresOptions, connection, db, exchange, schema};
@@ -72,7 +73,7 @@ pub(crate) struct ReadTx {
 
 impl ReadTx {
     /// The connection, in its transaction.
-    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+    pub(crate) fn connection(&mut self) -> &mut Session {
         &mut self.lease
     }
 }
@@ -101,14 +102,13 @@ impl PostgresStore {
         let connect = connection::connect_options(&options)?;
         schema::check_durability(&connect).await?;
         schema::prepare(&connect, &options, clock.now()).await?;
-        let tracker = TaskTracker::new();
-        let pool = Pool::new(connect.clone(), options.connections.max(2), options.acquire_timeout, tracker.clone());
-        let append_pool = Pool::new(connect.clone(), options.append_connections.max(1), options.acquire_timeout, tracker.clone());
-        let presence = Pool::new(connect.clone(), PRESENCE, options.acquire_timeout, tracker.clone());
+        let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
+        let pool = |size| Pool::new(&connect, size, &options, &tracker, &cancel);
+        let (requests, appends, presence) = (pool(options.connections.max(2)), pool(options.append_connections.max(1)), pool(PRESENCE));
         let shared = Shared {
-            pool,
+            pool: requests,
             presence,
-            appenders: Appenders::new(append_pool),
+            appenders: Appenders::new(appends),
             connect,
             options,
             clock,
@@ -117,7 +117,7 @@ impl PostgresStore {
             partitions: Partitions::default(),
             inboxes: Inboxes::default(),
             tracker,
-            cancel: CancellationToken::new(),
+            cancel,
             turns: tokio::sync::Mutex::default(),
             listener: RwLock::default(),
         };
@@ -171,7 +171,7 @@ impl PostgresStore {
     /// A connection for one reading statement, which is one snapshot.
     pub(crate) async fn reader(&self) -> Result<Lease, Failure> {
         self.shared.metrics.read();
-        self.shared.pool.lend().await
+        self.shared.pool.lend_to_read().await
     }
 
     /// A connection for several reading statements in one snapshot.

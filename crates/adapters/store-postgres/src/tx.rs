@@ -10,13 +10,14 @@ use std::time::Duration;
 use authz::TenantState;
 use domain::{Event, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
 use sqlx_core::row::Row as _;
-use sqlx_postgres::{PgConnection, PgRow};
+use sqlx_postgres::PgRow;
 use tokio::time::Instant;
 
 use crate::failure::{Failure, note_trouble};
 use crate::inbox::Held;
 use crate::metrics::StoreMetrics;
 use crate::pool::{Lease, Pool};
+use crate::session::Session;
 use crate::sql::sql;
 use crate::store::Shared;
 use crate::{codec, db};
@@ -90,7 +91,7 @@ pub(crate) struct WriteTx {
 
 impl WriteTx {
     /// The connection, in its transaction.
-    pub(crate) fn connection(&mut self) -> &mut PgConnection {
+    pub(crate) fn connection(&mut self) -> &mut Session {
         &mut self.lease
     }
 

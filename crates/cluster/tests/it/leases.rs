@@ -317,3 +317,31 @@ async fn the_only_node_holds_everything_always() {
     assert!(begun.elapsed() < SECOND);
     assert_eq!(diary.doing(1).len(), 0);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_node_that_is_silent_for_the_timeout_counts_as_lost_and_not_before() {
+    let (memory, diary) = (Memory::new(), Arc::new(Diary::default()));
+    let one = NodeUnderTest::start(1, &memory, &diary, true);
+    let two = NodeUnderTest::start(2, &memory, &diary, true);
+    sleep(30 * SECOND).await;
+    assert_eq!(one.cluster.metrics().nodes.get(), 2);
+    let share = diary.doing(1).len();
+    assert!(share < WORKS.len());
+    memory.state().cut_off.push(id(2));
+    let seen_at = memory.state().nodes[&id(2)].seen_at;
+    while memory.clock.now().since(seen_at) < settings().node_timeout {
+        assert_eq!((one.cluster.metrics().nodes.get(), diary.doing(1).len()), (2, share), "it is slow, or busy");
+        sleep(SECOND / 10).await;
+    }
+    // A round of the other one later.
+    sleep(3 * SECOND).await;
+    assert_eq!(one.cluster.metrics().nodes.get(), 1);
+    assert_eq!(diary.doing(1), WORKS, "it does everything");
+    memory.state().cut_off.clear();
+    sleep(30 * SECOND).await;
+    assert_eq!((one.cluster.metrics().nodes.get(), diary.doing(1).len()), (2, share), "and when the lost one is heard of it has its share");
+    for node in [one, two] {
+        node.end().await;
+    }
+    diary.assert_alone();
+}

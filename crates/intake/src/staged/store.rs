@@ -1,7 +1,9 @@
 //! The ports to staged events: what applications handed in by `doorstep_publish`, in the database that holds the store too.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
-use domain::{EventId, PrincipalId, StoreError, TenantId, Timestamp};
+use domain::{ChannelRef, EventId, PrincipalId, StoreError, TenantId, Timestamp};
 use sync::LogWrite;
 
 use crate::{ScheduleWrite, Settings};
@@ -94,8 +96,12 @@ pub trait StagedWrite: Send {
     async fn lock_staged(&mut self, tenant: &TenantId, limit: usize) -> Result<Vec<Staged>, StoreError>;
     /// Removes events that are in the log, scheduled, or there already.
     async fn remove_staged(&mut self, tenant: &TenantId, numbers: &[StagedNumber]) -> Result<(), StoreError>;
-    /// Marks a waiting event as failed.
-    async fn fail_staged(&mut self, tenant: &TenantId, number: StagedNumber, at: Timestamp, failure: &str) -> Result<(), StoreError>;
+    /// Marks waiting events as failed, each with its reason.
+    async fn fail_staged(&mut self, tenant: &TenantId, at: Timestamp, failed: &[(StagedNumber, String)]) -> Result<(), StoreError>;
+    /// Those of these channels that exist, as this transaction sees it.
+    async fn existing_channels(&mut self, tenant: &TenantId, channels: &BTreeSet<ChannelRef>) -> Result<BTreeSet<ChannelRef>, StoreError>;
+    /// Those of these names that are enabled agents', as this transaction sees it.
+    async fn existing_agents(&mut self, tenant: &TenantId, agents: &BTreeSet<PrincipalId>) -> Result<BTreeSet<PrincipalId>, StoreError>;
     /// Removes events that failed before `before`, of any tenant, at most `limit`; answers how many.
     async fn purge_staged(&mut self, before: Timestamp, limit: usize) -> Result<u64, StoreError>;
     /// Has the database hold what is handed in from now on against these limits.

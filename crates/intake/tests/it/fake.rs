@@ -40,6 +40,8 @@ pub(crate) struct State {
     /// What applications handed in.
     pub(crate) staged: Vec<(TenantId, Staged)>,
     pub(crate) limits: Option<PublishLimits>,
+    /// Questions after channels and agents.
+    pub(crate) asked: usize,
 }
 
 /// The store, with its faults.
@@ -62,6 +64,12 @@ impl Fake {
 impl State {
     fn head(&self, tenant: &TenantId) -> Seq {
         Seq::new(self.log.iter().filter(|(t, _)| t == tenant).count() as u64).unwrap()
+    }
+
+    pub(crate) fn is_agent(&self, tenant: &TenantId, agent: &PrincipalId) -> bool {
+        let is_it = |credential: &&Credential| credential.tenant == *tenant && credential.principal.id == *agent;
+        let found = self.credentials.iter().find(is_it);
+        found.is_some_and(|found| found.principal.enabled && found.principal.kind == authz::PrincipalKind::Agent)
     }
 
     fn take_key(&mut self, publication: &Publication, seq: Option<Seq>) -> Option<Appended> {
@@ -180,12 +188,12 @@ impl ScheduleWrite for Tx {
     }
 
     async fn has_agent(&mut self, tenant: &TenantId, agent: &PrincipalId) -> Result<bool, StoreError> {
-        let is_it = |credential: &&Credential| credential.tenant == *tenant && credential.principal.id == *agent;
-        let found = self.0.credentials.iter().find(is_it);
-        Ok(found.is_some_and(|found| found.principal.enabled && found.principal.kind == authz::PrincipalKind::Agent))
+        self.0.asked += 1;
+        Ok(self.0.is_agent(tenant, agent))
     }
 
     async fn has_channel(&mut self, _tenant: &TenantId, channel: &ChannelRef) -> Result<bool, StoreError> {
+        self.0.asked += 1;
         Ok(self.0.channels.contains(channel))
     }
 }

@@ -1,11 +1,12 @@
 //! Moving what applications handed in.
 
+use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use async_trait::async_trait;
-use domain::{EventId, PrincipalId, StoreError, TenantId, Timestamp, Transactions, Unit};
+use domain::{ChannelRef, EventId, PrincipalId, StoreError, TenantId, Timestamp, Transactions, Unit};
 use intake::{
     MoveTx, Mover, MoverParts, PublishLimits, ScheduleBell, Settings, Staged, StagedHint, StagedNumber, StagedState, StagedStore,
     StagedWrite,
@@ -29,11 +30,23 @@ impl StagedWrite for Tx {
         Ok(())
     }
 
-    async fn fail_staged(&mut self, tenant: &TenantId, number: StagedNumber, at: Timestamp, failure: &str) -> Result<(), StoreError> {
-        for (_, staged) in self.0.staged.iter_mut().filter(|(t, staged)| t == tenant && staged.number == number) {
-            (staged.state, staged.failure, staged.staged_at) = (StagedState::Failed, Some(failure.to_owned()), at);
+    async fn fail_staged(&mut self, tenant: &TenantId, at: Timestamp, failed: &[(StagedNumber, String)]) -> Result<(), StoreError> {
+        for (number, failure) in failed {
+            for (_, staged) in self.0.staged.iter_mut().filter(|(t, staged)| t == tenant && staged.number == *number) {
+                (staged.state, staged.failure, staged.staged_at) = (StagedState::Failed, Some(failure.clone()), at);
+            }
         }
         Ok(())
+    }
+
+    async fn existing_channels(&mut self, _tenant: &TenantId, channels: &BTreeSet<ChannelRef>) -> Result<BTreeSet<ChannelRef>, StoreError> {
+        self.0.asked += 1;
+        Ok(channels & &self.0.channels)
+    }
+
+    async fn existing_agents(&mut self, tenant: &TenantId, agents: &BTreeSet<PrincipalId>) -> Result<BTreeSet<PrincipalId>, StoreError> {
+        self.0.asked += 1;
+        Ok(agents.iter().filter(|agent| self.0.is_agent(tenant, agent)).cloned().collect())
     }
 
     async fn purge_staged(&mut self, before: Timestamp, limit: usize) -> Result<u64, StoreError> {
@@ -253,4 +266,46 @@ async fn what_failed_is_listed_for_a_while_and_everybody_sees_their_own() {
     token.cancel();
     tasks.close();
     tasks.wait().await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_there_is_is_asked_once_for_a_whole_batch() {
+    let world = World::new().await;
+    world.principal("alpha", authz::PrincipalKind::Agent).await;
+    let to_agent = r#"{"type": "a.b", "recipients": [{"kind": "agent", "id": "alpha"}]}"#;
+    let to_nobody = r#"{"type": "a.b", "recipients": [{"kind": "agent", "id": "nobody"}]}"#;
+    let to_nothing = r#"{"type": "a.b", "channel": "no/such"}"#;
+    let ids: Vec<EventId> = (0..40).map(|n| stage(&world, [EVENT, to_agent, to_nobody, to_nothing][n % 4])).collect();
+    mover(&world, Settings { promote_batch: 100, ..Settings::default() }).move_all().await.unwrap();
+    assert_eq!(log(&world), ids.iter().copied().enumerate().filter(|(n, _)| n % 4 < 2).map(|(_, id)| id).collect::<Vec<_>>());
+    assert_eq!(failed(&world).len(), 20);
+    assert_eq!(world.store.state.lock().unwrap().asked, 2, "after channels, and after agents");
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_mover_that_is_stopped_ends_after_the_batch_that_it_has_in_hand() {
+    let world = World::new().await;
+    for _ in 0..1_000 {
+        stage(&world, EVENT);
+    }
+    let token = CancellationToken::new();
+    let stopping = Stopping { store: world.store.clone(), token: token.clone() };
+    moving_over(&world, Arc::new(stopping), Settings { promote_batch: 10, ..Settings::default() }).run(token).await;
+    assert_eq!(log(&world).len(), 10);
+}
+
+/// A store during whose first batch the process is stopped.
+struct Stopping {
+    store: Arc<Fake>,
+    token: CancellationToken,
+}
+
+#[async_trait]
+impl Transactions<dyn MoveTx> for Stopping {
+    async fn run(&self, name: &'static str, unit: Unit<dyn MoveTx>) -> Result<(), StoreError> {
+        if name == "events.move" {
+            self.token.cancel();
+        }
+        Transactions::<dyn MoveTx>::run(&*self.store, name, unit).await
+    }
 }

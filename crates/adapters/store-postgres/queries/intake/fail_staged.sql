@@ -1,1 +1,4 @@
-UPDATE log_staged SET state = 'failed', failed_at = $3, failure = $4 WHERE tenant_id = $1 AND number = $2 AND state = 'waiting'
+UPDATE log_staged AS s
+SET state = 'failed', failed_at = $2, failure = f.failure
+FROM UNNEST($3::BIGINT[], $4::TEXT[]) AS f (number, failure)
+WHERE s.tenant_id = $1 AND s.number = f.number AND s.state = 'waiting'

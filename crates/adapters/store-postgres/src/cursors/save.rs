@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use super::rows::holder_uuid;
 use crate::codec::{self, from_seq};
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::PostgresStore;
@@ -38,7 +38,7 @@ impl PostgresStore {
 }
 
 /// Saves what is still held, and answers the outcomes in the order of `saves`.
-async fn save(connection: &mut PgConnection, saves: &[Save], now: Timestamp) -> Result<Vec<SaveOutcome>, Failure> {
+async fn save(connection: &mut Session, saves: &[Save], now: Timestamp) -> Result<Vec<SaveOutcome>, Failure> {
     let rows = db::query(sql!("agents/save"))
         .bind(saves.iter().map(|save| save.key.tenant.as_str()).collect::<Vec<_>>())
         .bind(saves.iter().map(|save| save.key.agent.as_str()).collect::<Vec<_>>())

@@ -13,7 +13,7 @@ use transfer::{Load, Row, Started, Table, Value};
 use uuid::Uuid;
 
 use super::statements;
-use crate::db::{self, PgConnection, Postgres};
+use crate::db::{self, Postgres, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::PostgresStore;
@@ -29,13 +29,13 @@ fn progress(table: Table) -> String {
     format!("{STATE}.{}", table.name())
 }
 
-async fn note(connection: &mut PgConnection, name: &str) -> Result<Option<String>, Failure> {
+async fn note(connection: &mut Session, name: &str) -> Result<Option<String>, Failure> {
     let row = db::query(sql!("store/transfer_state")).bind(name).fetch_optional(connection).await?;
     row.map(|row| crate::codec::get(&row, 0)).transpose()
 }
 
 /// Whether a transfer into this database has begun and not ended.
-pub(crate) async fn is_unfinished(connection: &mut PgConnection) -> Result<bool, Failure> {
+pub(crate) async fn is_unfinished(connection: &mut Session) -> Result<bool, Failure> {
     Ok(note(connection, STATE).await?.is_some_and(|state| !state.starts_with(FINISHED)))
 }
 

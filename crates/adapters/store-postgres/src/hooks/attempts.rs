@@ -7,7 +7,7 @@ use super::locks::lock_all;
 use super::readable::{Table, all, bounds, is_enough};
 use super::rows;
 use crate::codec;
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -15,7 +15,7 @@ use crate::tx::WriteTx;
 
 /// The last attempts of a hook, newest first, at most `limit`.
 pub(super) async fn last(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     hook: HookId,
     limit: usize,

@@ -10,7 +10,7 @@ use super::locks::{Locked, lock, lock_all};
 use super::readable::{Table, all, bounds, is_enough};
 use super::rows;
 use crate::codec;
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -18,7 +18,7 @@ use crate::tx::WriteTx;
 
 /// The rings of a hook that are due by `now`, the longest due first, at most `limit`.
 pub(super) async fn due(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     tenant: &TenantId,
     hook: HookId,

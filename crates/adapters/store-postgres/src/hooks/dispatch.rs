@@ -6,7 +6,7 @@ use hooks::{Generation, GroupNumber, LogPosition, TenantHooks};
 use super::readable::{Table, readable};
 use super::rows;
 use crate::codec;
-use crate::db::{self, PgConnection, PgRow};
+use crate::db::{self, PgRow, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -28,13 +28,13 @@ fn number(group: GroupNumber) -> Option<i32> {
 }
 
 /// The groups that there are.
-pub(super) async fn groups(connection: &mut PgConnection) -> Result<Vec<GroupNumber>, Failure> {
+pub(super) async fn groups(connection: &mut Session) -> Result<Vec<GroupNumber>, Failure> {
     db::query(sql!("hooks/groups")).fetch_all(connection).await?.iter().map(|row| group(row, 0)).collect()
 }
 
 /// Active tenants of these groups that have a hook, by id, strictly after `after`, at most `limit`.
 pub(super) async fn tenants(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     groups: &[GroupNumber],
     after: Option<&TenantId>,

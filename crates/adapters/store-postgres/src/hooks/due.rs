@@ -8,13 +8,13 @@ use hooks::{Delivery, DueHook, DueQuery, GroupNumber, Hook, HookId};
 use super::readable::{Table, readable};
 use super::{deliveries, dispatch, keys, rows};
 use crate::codec;
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
 
 /// One hook of each tenant in turn, until there are enough.
-pub(super) async fn due(connection: &mut PgConnection, metrics: &StoreMetrics, query: &DueQuery<'_>) -> Result<Vec<DueHook>, Failure> {
+pub(super) async fn due(connection: &mut Session, metrics: &StoreMetrics, query: &DueQuery<'_>) -> Result<Vec<DueHook>, Failure> {
     let mut found: Vec<DueHook> = Vec::new();
     if query.per_hook == 0 {
         return Ok(found);
@@ -40,7 +40,7 @@ struct Found {
 }
 
 async fn hooks(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     query: &DueQuery<'_>,
     seen: &mut Vec<uuid::Uuid>,
@@ -65,7 +65,7 @@ async fn hooks(
 
 /// With their rings and keys; those of which no ring can be read are left out.
 async fn filled(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     query: &DueQuery<'_>,
     hooks: Vec<(Hook, GroupNumber)>,
@@ -85,7 +85,7 @@ async fn filled(
 }
 
 async fn rings(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     query: &DueQuery<'_>,
     hooks: &[(Hook, GroupNumber)],
@@ -118,7 +118,7 @@ async fn rings(
 }
 
 /// When the first ring of an active tenant of these groups is due.
-pub(super) async fn next_due(connection: &mut PgConnection, groups: &[GroupNumber]) -> Result<Option<Timestamp>, Failure> {
+pub(super) async fn next_due(connection: &mut Session, groups: &[GroupNumber]) -> Result<Option<Timestamp>, Failure> {
     let row = db::query(sql!("union/hooks_next_due")).bind(dispatch::numbers(groups)).fetch_one(connection).await?;
     codec::optional_timestamp(&row, 0)
 }

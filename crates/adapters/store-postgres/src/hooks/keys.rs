@@ -11,7 +11,7 @@ use super::readable::{Table, all, bounds, is_enough, readable};
 use super::registrations::NO_HOOK;
 use super::rows::{self, micros};
 use crate::codec;
-use crate::db::{self, PgConnection, PgRow};
+use crate::db::{self, PgRow, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -19,7 +19,7 @@ use crate::tx::WriteTx;
 
 /// The keys of hooks, each hook's newest first.
 pub(super) async fn of_hooks(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     hooks: Vec<Uuid>,
 ) -> Result<BTreeMap<HookId, Vec<HookKey>>, Failure> {
@@ -41,7 +41,7 @@ pub(super) async fn of_hooks(
 }
 
 /// The keys of one hook, newest first.
-pub(super) async fn keys(connection: &mut PgConnection, metrics: &StoreMetrics, hook: HookId) -> Result<Vec<HookKey>, Failure> {
+pub(super) async fn keys(connection: &mut Session, metrics: &StoreMetrics, hook: HookId) -> Result<Vec<HookKey>, Failure> {
     Ok(of_hooks(connection, metrics, vec![hook.uuid()]).await?.remove(&hook).unwrap_or_default())
 }
 
@@ -98,7 +98,7 @@ fn sealed_row(row: &PgRow) -> Result<SealedRow, Failure> {
 
 /// Sealed secrets by (hook, key), strictly after `after`, at most `limit`.
 pub(super) async fn sealed(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     after: Option<(HookId, &KeyId)>,
     limit: usize,

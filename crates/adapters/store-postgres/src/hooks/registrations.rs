@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::readable::{Table, all};
 use super::rows::{self, micros};
 use crate::codec;
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -25,12 +25,7 @@ pub(super) enum Whose {
 }
 
 /// One hook of a tenant.
-pub(super) async fn find(
-    connection: &mut PgConnection,
-    metrics: &StoreMetrics,
-    tenant: &TenantId,
-    id: HookId,
-) -> Result<Option<Hook>, Failure> {
+pub(super) async fn find(connection: &mut Session, metrics: &StoreMetrics, tenant: &TenantId, id: HookId) -> Result<Option<Hook>, Failure> {
     let rows = db::query(sql!("hooks/hook")).bind(tenant.as_str()).bind(id.uuid()).fetch_all(connection).await?;
     Ok(all(&rows, Table::Hooks, metrics, rows::hook)?.pop())
 }
@@ -43,7 +38,7 @@ pub(super) async fn lock(tx: &mut WriteTx, tenant: &TenantId, id: HookId) -> Res
 
 /// Hooks of a tenant that are `wanted`: strictly after `after`, at most `limit`. A tenant has few enough to look at all.
 pub(super) async fn list(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     tenant: &TenantId,
     whose: &Whose,
@@ -146,7 +141,7 @@ pub(super) async fn delete(tx: &mut WriteTx, tenant: &TenantId, id: HookId) -> R
 }
 
 /// What metrics show.
-pub(super) async fn totals(connection: &mut PgConnection) -> Result<HookTotals, Failure> {
+pub(super) async fn totals(connection: &mut Session) -> Result<HookTotals, Failure> {
     let row = db::query(sql!("hooks/totals")).fetch_one(connection).await?;
     Ok(HookTotals {
         active: codec::natural(&row, 0)?,

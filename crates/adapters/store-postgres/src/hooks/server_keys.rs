@@ -4,14 +4,14 @@ use hooks::{KeyId, ServerKey};
 
 use super::readable::{Table, all};
 use super::rows;
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
 use crate::tx::WriteTx;
 
 /// All of them, by when they begin to sign.
-pub(super) async fn list(connection: &mut PgConnection, metrics: &StoreMetrics) -> Result<Vec<ServerKey>, Failure> {
+pub(super) async fn list(connection: &mut Session, metrics: &StoreMetrics) -> Result<Vec<ServerKey>, Failure> {
     let rows = db::query(sql!("hooks/server_keys")).fetch_all(connection).await?;
     all(&rows, Table::ServerKeys, metrics, rows::server_key)
 }

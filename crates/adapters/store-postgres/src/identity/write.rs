@@ -3,6 +3,8 @@
 //! Every method of the port takes the tenant's administration lock first: what one change counts (the last owner, live tokens), the next
 //! one sees. Creating is a statement that leaves out what is there, because a violated constraint would end the transaction.
 
+use std::collections::BTreeSet;
+
 use async_trait::async_trait;
 use authz::{Channel, Grant, IdentityWrite, Principal, Resource, Space, Tenant, TenantState, TokenRecord, TokenUse};
 use domain::{ChannelId, ChannelRef, GrantId, PrincipalId, SpaceId, StoreError, TenantId, Timestamp, TokenId};
@@ -11,7 +13,7 @@ use sqlx_postgres::PgArguments;
 
 use super::rows::{self, collect};
 use crate::codec;
-use crate::db::{self, PgConnection, Postgres};
+use crate::db::{self, Postgres, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::tx::WriteTx;
@@ -36,7 +38,7 @@ fn left_out(parent_exists: bool, present: &'static str, orphan: &'static str) ->
     StoreError::Conflict(if parent_exists { present } else { orphan }).into()
 }
 
-pub(crate) async fn principal(connection: &mut PgConnection, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Failure> {
+pub(crate) async fn principal(connection: &mut Session, tenant: &TenantId, id: &PrincipalId) -> Result<Option<Principal>, Failure> {
     let statement = db::query(sql!("authz/principal")).bind(tenant.as_str()).bind(id.as_str());
     statement.fetch_optional(connection).await?.as_ref().map(rows::principal).transpose()
 }
@@ -46,14 +48,39 @@ async fn tenant_exists(tx: &mut WriteTx, tenant: &TenantId) -> Result<bool, Fail
     Ok(statement.fetch_optional(tx.connection()).await?.is_some())
 }
 
-pub(super) async fn space_exists(connection: &mut PgConnection, tenant: &TenantId, space: &str) -> Result<bool, Failure> {
+pub(super) async fn space_exists(connection: &mut Session, tenant: &TenantId, space: &str) -> Result<bool, Failure> {
     let statement = db::query(sql!("authz/space")).bind(tenant.as_str()).bind(space);
     Ok(statement.fetch_optional(connection).await?.is_some())
 }
 
-pub(crate) async fn channel_exists(connection: &mut PgConnection, tenant: &TenantId, channel: &ChannelRef) -> Result<bool, Failure> {
+pub(crate) async fn channel_exists(connection: &mut Session, tenant: &TenantId, channel: &ChannelRef) -> Result<bool, Failure> {
     let statement = db::query(sql!("authz/channel")).bind(tenant.as_str()).bind(channel.space()).bind(channel.channel());
     Ok(statement.fetch_optional(connection).await?.is_some())
+}
+
+/// Those of these channels that exist.
+pub(crate) async fn existing_channels(
+    connection: &mut Session,
+    tenant: &TenantId,
+    channels: &BTreeSet<ChannelRef>,
+) -> Result<BTreeSet<ChannelRef>, Failure> {
+    let spaces: Vec<&str> = channels.iter().map(ChannelRef::space).collect();
+    let names: Vec<&str> = channels.iter().map(ChannelRef::channel).collect();
+    let found = db::query(sql!("authz/existing_channels")).bind(tenant.as_str()).bind(spaces).bind(names).fetch_all(connection).await?;
+    let found =
+        found.iter().map(|row| Ok((codec::get(row, 0)?, codec::get(row, 1)?))).collect::<Result<BTreeSet<(&str, &str)>, Failure>>()?;
+    Ok(channels.iter().filter(|channel| found.contains(&(channel.space(), channel.channel()))).cloned().collect())
+}
+
+/// Those of these names that are enabled agents'.
+pub(crate) async fn existing_agents(
+    connection: &mut Session,
+    tenant: &TenantId,
+    agents: &BTreeSet<PrincipalId>,
+) -> Result<BTreeSet<PrincipalId>, Failure> {
+    let names: Vec<&str> = agents.iter().map(PrincipalId::as_str).collect();
+    let found = db::query(sql!("authz/existing_agents")).bind(tenant.as_str()).bind(names).fetch_all(connection).await?;
+    found.iter().map(|row| codec::text(row, 0)).collect()
 }
 
 async fn create_principal(tx: &mut WriteTx, tenant: &TenantId, principal: &Principal) -> Result<(), Failure> {

@@ -5,7 +5,7 @@ use inbox::{Backlog, QueueFilter, RecipientNumber};
 
 use super::select::of;
 use crate::codec::{self, from_natural};
-use crate::db::PgConnection;
+use crate::db::Session;
 use crate::failure::Failure;
 use crate::sql::sql;
 
@@ -15,7 +15,7 @@ fn names(queues: &[QueueName]) -> Vec<&str> {
 
 /// Counts what `filter` admits, each number up to `most`.
 pub(super) async fn backlog(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     recipient: RecipientNumber,
     filter: &QueueFilter,
     now: Timestamp,

@@ -7,7 +7,7 @@ use uuid::Uuid;
 use super::rows::{Lost, ended_item, hot_item, parse_state, readable, state_number};
 use super::select::{admits, named, of};
 use crate::codec::{self, from_count, from_seq};
-use crate::db::{PgConnection, PgRow};
+use crate::db::{PgRow, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -56,13 +56,7 @@ enum Source {
 }
 
 impl Source {
-    async fn rows(
-        self,
-        connection: &mut PgConnection,
-        recipient: RecipientNumber,
-        after: Uuid,
-        count: usize,
-    ) -> Result<Vec<PgRow>, Failure> {
+    async fn rows(self, connection: &mut Session, recipient: RecipientNumber, after: Uuid, count: usize) -> Result<Vec<PgRow>, Failure> {
         let query = match self {
             Self::Hot => of(sql!("inbox/items_after"), recipient),
             Self::Aside(state) => of(sql!("inbox/aside_after"), recipient).bind(state_number(state)),
@@ -81,7 +75,7 @@ impl Source {
 
 /// One pass over rows in the order of their events.
 struct Pass<'a> {
-    connection: &'a mut PgConnection,
+    connection: &'a mut Session,
     metrics: &'a StoreMetrics,
     recipient: RecipientNumber,
     filter: &'a ItemFilter,
@@ -169,7 +163,7 @@ impl Pass<'_> {
 
 /// Items that have not ended.
 pub(super) async fn hot(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     recipient: RecipientNumber,
     filter: &ItemFilter,
@@ -188,7 +182,7 @@ pub(super) async fn hot(
 
 /// Items in any state.
 pub(super) async fn any(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     recipient: RecipientNumber,
     filter: &ItemFilter,
@@ -219,7 +213,7 @@ pub(super) struct Rings {
 
 /// Current items by their ring.
 pub(super) async fn poll(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     recipient: RecipientNumber,
     range: &PollRange,
@@ -257,7 +251,7 @@ pub(super) async fn poll(
 }
 
 /// The lowest ring of a current item.
-pub(super) async fn oldest(connection: &mut PgConnection, recipient: RecipientNumber) -> Result<Option<Seq>, Failure> {
+pub(super) async fn oldest(connection: &mut Session, recipient: RecipientNumber) -> Result<Option<Seq>, Failure> {
     let row = of(sql!("inbox/oldest_ring"), recipient).fetch_one(connection).await?;
     codec::optional_seq(&row, 0)
 }

@@ -12,7 +12,7 @@ use uuid::Uuid;
 
 use super::tenant_number;
 use crate::codec::{self, from_seq};
-use crate::db::{self, PgConnection, PgRow};
+use crate::db::{self, PgRow, Session};
 use crate::failure::Failure;
 use crate::log;
 use crate::sql::sql;
@@ -59,7 +59,7 @@ pub(super) async fn release(tx: &mut WriteTx, number: RecipientNumber, ended: &[
 }
 
 /// The same for the positions of events.
-pub(super) async fn release_seqs(connection: &mut PgConnection, tenant_number: i64, seqs: Vec<i64>) -> Result<(), Failure> {
+pub(super) async fn release_seqs(connection: &mut Session, tenant_number: i64, seqs: Vec<i64>) -> Result<(), Failure> {
     if !seqs.is_empty() {
         db::query(sql!("inbox/release_payloads")).bind(tenant_number).bind(seqs).execute(connection).await?;
     }
@@ -82,7 +82,7 @@ fn copy(row: &PgRow, tenant_number: i64) -> Result<Option<Copied>, Failure> {
 
 /// The envelopes of events: from the log, else from the copies.
 pub(super) async fn envelopes(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     tenant_number: i64,
     events: &[(Seq, EventId)],
 ) -> Result<Vec<Option<Bytes>>, Failure> {

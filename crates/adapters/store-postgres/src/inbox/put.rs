@@ -8,7 +8,7 @@ use uuid::Uuid;
 
 use super::{floors, payloads, rows, tenant_number};
 use crate::codec::{from_natural, from_seq};
-use crate::db::{self, PgConnection};
+use crate::db::{self, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::tx::WriteTx;
@@ -68,7 +68,7 @@ impl<'a> Columns<'a> {
     }
 }
 
-async fn update(connection: &mut PgConnection, number: RecipientNumber, items: &[&Item]) -> Result<(), Failure> {
+async fn update(connection: &mut Session, number: RecipientNumber, items: &[&Item]) -> Result<(), Failure> {
     let columns = Columns::of(items)?;
     let leased = |read: fn(&inbox::Lease) -> i64| -> Vec<Option<i64>> { items.iter().map(|item| item.lease.as_ref().map(read)).collect() };
     let current: Vec<bool> = items.iter().map(|item| item.state.is_current()).collect();
@@ -88,7 +88,7 @@ async fn update(connection: &mut PgConnection, number: RecipientNumber, items: &
 }
 
 /// Moves items out of the hot table.
-async fn end(connection: &mut PgConnection, number: RecipientNumber, items: &[&Item]) -> Result<(), Failure> {
+async fn end(connection: &mut Session, number: RecipientNumber, items: &[&Item]) -> Result<(), Failure> {
     let columns = Columns::of(items)?;
     let ended: Option<Vec<i64>> = items.iter().map(|item| item.ended_at.map(Timestamp::as_micros)).collect();
     let ended = ended.ok_or(Failure::Store(StoreError::Conflict("an item ends without a time")))?;

@@ -14,7 +14,7 @@ use uuid::Uuid;
 use super::rows::{Lost, ended_item, hot_item, readable};
 use super::{list, tenant_number};
 use crate::codec::{self, from_count};
-use crate::db::{self, PgConnection, PgRow, Postgres};
+use crate::db::{self, PgRow, Postgres, Session};
 use crate::failure::Failure;
 use crate::metrics::StoreMetrics;
 use crate::sql::sql;
@@ -95,12 +95,7 @@ pub(super) async fn available(
     }
 }
 
-async fn first_rows(
-    connection: &mut PgConnection,
-    recipient: RecipientNumber,
-    queues: &[String],
-    limit: usize,
-) -> Result<Vec<PgRow>, Failure> {
+async fn first_rows(connection: &mut Session, recipient: RecipientNumber, queues: &[String], limit: usize) -> Result<Vec<PgRow>, Failure> {
     let limit = from_count(limit);
     match queues {
         [] => Ok(Vec::new()),
@@ -161,7 +156,7 @@ pub(super) async fn find(tx: &mut WriteTx, recipient: RecipientNumber, events: &
 
 /// Items by name, in any state, where `statement` finds those that have not ended. What ended while it waited is seen to have.
 pub(super) async fn named(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     metrics: &StoreMetrics,
     statement: &'static str,
     recipient: RecipientNumber,

@@ -4,17 +4,13 @@ use domain::{AgentSessionId, Seq, StoreError, TenantId, TokenId};
 use inbox::{AgentSession, Recipient};
 
 use crate::codec::{self, from_seq};
-use crate::db::{self, PgConnection, PgRow};
+use crate::db::{self, PgRow, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::tx::WriteTx;
 
 /// One session.
-pub(super) async fn session(
-    connection: &mut PgConnection,
-    tenant: &TenantId,
-    id: &AgentSessionId,
-) -> Result<Option<AgentSession>, Failure> {
+pub(super) async fn session(connection: &mut Session, tenant: &TenantId, id: &AgentSessionId) -> Result<Option<AgentSession>, Failure> {
     let row = db::query(sql!("inbox/session")).bind(tenant.as_str()).bind(id.as_str()).fetch_optional(connection).await?;
     row.as_ref().map(|row| session_row(row, tenant)).transpose()
 }

@@ -10,13 +10,13 @@ use inbox::{
 
 use super::{backlog, list, payloads, rows, select, sessions};
 use crate::codec::{self, from_count};
-use crate::db::{self, PgConnection, PgRow};
+use crate::db::{self, PgRow, Session};
 use crate::failure::Failure;
 use crate::sql::sql;
 use crate::store::PostgresStore;
 
 /// An inbox, and the number of its tenant.
-async fn view(connection: &mut PgConnection, recipient: &Recipient) -> Result<(InboxView, i64), Failure> {
+async fn view(connection: &mut Session, recipient: &Recipient) -> Result<(InboxView, i64), Failure> {
     let query = db::query(sql!("union/inbox_view")).bind(recipient.tenant.as_str()).bind(recipient.agent.as_str());
     let row = query.fetch_optional(connection).await?.ok_or(Failure::Store(StoreError::TenantInactive))?;
     let view = InboxView {

@@ -5,11 +5,12 @@ use std::sync::Arc;
 
 use authz::TenantState;
 use domain::{Appended, Deduplication, Event, EventId, Publication, Seq, StoreError, SyncEpoch, TenantId, Timestamp};
-use sqlx_postgres::{PgConnection, PgRow};
+use sqlx_postgres::PgRow;
 use uuid::Uuid;
 
 use super::checksum::{Columns, origin_number};
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::sql::sql;
 use crate::tx::{LogHead, WriteTx};
 use crate::{codec, db, inbox};
@@ -100,7 +101,7 @@ impl<'a> Arrays<'a> {
         inbox::deliveries(publication, &mut self.work)
     }
 
-    async fn send(&self, connection: &mut PgConnection, tenant: &TenantId, now: Timestamp) -> Result<Vec<PgRow>, Failure> {
+    async fn send(&self, connection: &mut Session, tenant: &TenantId, now: Timestamp) -> Result<Vec<PgRow>, Failure> {
         let query = db::query(sql!("sync/append")).bind(tenant.as_str()).bind(now.as_micros()).bind(slot_of(now));
         let query = query.bind(&self.requests).bind(&self.doomed).bind(&self.ids).bind(&self.types).bind(&self.channels);
         let query = query.bind(&self.audiences).bind(&self.origins).bind(&self.created).bind(&self.bodies).bind(&self.checksums);
@@ -118,12 +119,7 @@ pub(crate) fn slot_of(now: Timestamp) -> i32 {
 
 /// Appends requests to the log of `tenant`, each as a whole or not at all. No key may occur in two of them, and at least one has a publication.
 /// The partition of `now` is there.
-async fn append(
-    connection: &mut PgConnection,
-    tenant: &TenantId,
-    now: Timestamp,
-    requests: &[&[Publication]],
-) -> Result<Answered, Failure> {
+async fn append(connection: &mut Session, tenant: &TenantId, now: Timestamp, requests: &[&[Publication]]) -> Result<Answered, Failure> {
     let mut arrays = Arrays::default();
     let planned: Vec<Vec<Place>> = requests.iter().map(|publications| places(publications)).collect();
     for (number, (publications, places)) in requests.iter().zip(&planned).enumerate() {

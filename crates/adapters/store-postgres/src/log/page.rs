@@ -5,18 +5,19 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use domain::{Audience, Event, EventId, Seq, StoreError, TenantId, Timestamp};
-use sqlx_postgres::{PgConnection, PgRow};
+use sqlx_postgres::PgRow;
 use sync::{Page, PageRange};
 
 use super::checksum::{Columns, mixed, parse_origin};
 use super::intern::Interner;
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::sql::sql;
 use crate::tx::LogHead;
 use crate::{codec, db};
 
 /// Rows of `range` with the head row, in one statement and so in one snapshot.
-pub(crate) async fn page(connection: &mut PgConnection, tenant: &TenantId, range: PageRange) -> Result<Page, Failure> {
+pub(crate) async fn page(connection: &mut Session, tenant: &TenantId, range: PageRange) -> Result<Page, Failure> {
     let (max_events, max_bytes) = (range.max_events.max(1), codec::from_count(range.max_bytes));
     let query = db::query(sql!("sync/page")).bind(tenant.as_str()).bind(codec::from_seq(range.after));
     let query = query.bind(range.up_to.map(codec::from_seq)).bind(codec::from_count(max_events)).bind(max_bytes);

@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use domain::{StoreError, Timestamp};
 use sqlx_core::sql_str::AssertSqlSafe;
-use sqlx_postgres::{PgConnectOptions, PgConnection};
+use sqlx_postgres::PgConnectOptions;
 use tokio::sync::Mutex;
 
 use super::append::slot_of;
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::sql::sql;
 use crate::{codec, connection, db};
 
@@ -55,10 +56,12 @@ impl Partitions {
         self.known.read().unwrap_or_else(PoisonError::into_inner).contains(&slot)
     }
 
-    /// Drops the partitions of days before yesterday in which no tenant has rows that count. Appends and reads go on meanwhile.
-    pub(crate) async fn drop_idle(&self, connect: &PgConnectOptions, now: Timestamp) -> Result<usize, Failure> {
+    /// Drops the partitions of days before yesterday in which no tenant has rows that count. Appends and reads go on meanwhile. A statement may take
+    /// `patience`: whoever needs a new partition waits for it.
+    pub(crate) async fn drop_idle(&self, connect: &PgConnectOptions, now: Timestamp, patience: Duration) -> Result<usize, Failure> {
         let _alone = self.changing.lock().await;
-        let mut connection = connection::open(connect).await?;
+        let mut connection = Session::new(connection::open(connect).await?);
+        connection.bound(Some(patience));
         let rows = db::query(sql!("sync/idle_partitions")).bind(slot_of(now).saturating_sub(1)).fetch_all(&mut connection).await?;
         for row in &rows {
             let slot: i32 = codec::get(row, 0)?;
@@ -76,7 +79,7 @@ impl Partitions {
 }
 
 /// A statement about one partition. Its name is made of a number alone.
-async fn alter(connection: &mut PgConnection, text: &str, slot: i32) -> Result<(), Failure> {
+async fn alter(connection: &mut Session, text: &str, slot: i32) -> Result<(), Failure> {
     let text = AssertSqlSafe(text.replace("{slot}", &slot.to_string()));
     sqlx_core::raw_sql::raw_sql(text).execute(connection).await?;
     Ok(())

@@ -69,7 +69,9 @@ impl LogStore for PostgresStore {
         let (retired, has_left) = sweep.await?;
         if has_left {
             // What is not dropped now goes with the next partition that is left.
-            if let Err(failure) = self.shared.partitions.drop_idle(&self.shared.connect, self.shared.clock.now()).await {
+            let shared = &self.shared;
+            let dropped = shared.partitions.drop_idle(&shared.connect, shared.clock.now(), shared.options.patience()).await;
+            if let Err(failure) = dropped {
                 tracing::warn!(error = %StoreError::from(failure), "partitions of the log could not be dropped");
             }
         }

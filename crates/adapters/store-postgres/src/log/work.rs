@@ -4,13 +4,14 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use domain::{Audience, EventId, Seq};
-use sqlx_postgres::{PgConnection, PgRow};
+use sqlx_postgres::PgRow;
 use uuid::Uuid;
 
 use super::checksum::{Columns, mixed, parse_origin};
 use crate::codec::{self, from_seq};
 use crate::db;
 use crate::failure::Failure;
+use crate::session::Session;
 use crate::sql::sql;
 
 /// A row that left inbox items, as retention looks at it.
@@ -22,7 +23,7 @@ pub(crate) struct WorkRow {
 }
 
 /// The rows from `from` up to but not at `to` that left inbox items. Damaged ones are passed by: there is nothing in them to keep.
-pub(crate) async fn work_rows(connection: &mut PgConnection, tenant_number: i64, from: Seq, to: Seq) -> Result<Vec<WorkRow>, Failure> {
+pub(crate) async fn work_rows(connection: &mut Session, tenant_number: i64, from: Seq, to: Seq) -> Result<Vec<WorkRow>, Failure> {
     let query = db::query(sql!("sync/work_rows")).bind(tenant_number).bind(from_seq(from)).bind(from_seq(to));
     let mut rows = Vec::new();
     for row in query.fetch_all(connection).await? {
@@ -39,7 +40,7 @@ pub(crate) async fn work_rows(connection: &mut PgConnection, tenant_number: i64,
 
 /// The envelopes of events whose rows are where they are said to be, and unharmed.
 pub(crate) async fn bodies(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     tenant_number: i64,
     events: &[(Seq, EventId)],
 ) -> Result<HashMap<(Seq, EventId), Bytes>, Failure> {

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::{BoxFuture, StoreError};
-use sqlx_core::connection::Connection as _;
 use tokio::time::Instant;
 
 use super::WriteTx;

@@ -33,6 +33,8 @@ struct Shared {
     trap: Mutex<Option<Trap>>,
     /// Cancelled, and replaced, to break every connection.
     cut: Mutex<CancellationToken>,
+    /// Cancelled, and replaced, to have every connection go silent.
+    silenced: Mutex<CancellationToken>,
     reached: Notify,
     go: Notify,
 }
@@ -41,7 +43,9 @@ impl Proxy {
     pub(crate) async fn before(server: u16) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let shared = Arc::new(Shared { trap: Mutex::default(), cut: Mutex::default(), reached: Notify::new(), go: Notify::new() });
+        let shared =
+            Shared { trap: Mutex::default(), cut: Mutex::default(), silenced: Mutex::default(), reached: Notify::new(), go: Notify::new() };
+        let shared = Arc::new(shared);
         let (tracker, cancel) = (TaskTracker::new(), CancellationToken::new());
         let (state, tasks, ended) = (Arc::clone(&shared), tracker.clone(), cancel.clone());
         let accept = async move {
@@ -58,6 +62,11 @@ impl Proxy {
     /// Sets a trap for the next commit.
     pub(crate) fn set(&self, trap: Trap) {
         *self.shared.trap.lock().unwrap() = Some(trap);
+    }
+
+    /// From now on nothing passes on the connections that there are, and nobody is told. New ones are carried.
+    pub(crate) fn silence(&self) {
+        std::mem::take(&mut *self.shared.silenced.lock().unwrap()).cancel();
     }
 
     /// Whether a commit went into the trap.
@@ -86,6 +95,7 @@ impl Drop for Proxy {
 async fn carry(shared: &Shared, mut client: TcpStream, server: u16) {
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", server)).await else { return };
     let cut = shared.cut.lock().unwrap().clone();
+    let silenced = shared.silenced.lock().unwrap().clone();
     let (mut asked, mut answered) = (vec![0; 64 << 10], vec![0; 64 << 10]);
     loop {
         tokio::select! {
@@ -121,6 +131,7 @@ async fn carry(shared: &Shared, mut client: TcpStream, server: u16) {
                 }
             }
             () = cut.cancelled() => return,
+            () = silenced.cancelled() => return std::future::pending().await,
         }
     }
 }

@@ -34,7 +34,7 @@ async fn world(change: impl FnOnce(PostgresOptions) -> PostgresOptions) -> (Fixt
 }
 
 /// Gives up whatever is older than an hour.
-async fn retire(fixture: &Fixture) {
+pub(crate) async fn retire(fixture: &Fixture) {
     let old = fixture.now().minus(MINUTE * 60);
     fixture.store.raise_floor(&fixture.tenant, old, 10_000).await.unwrap();
     fixture.store.sweep(&fixture.tenant, fixture.now(), 10_000).await.unwrap();
@@ -224,4 +224,52 @@ pub(crate) async fn a_copy_that_nobody_needs_and_nobody_removed_goes_with_the_pr
     while fixture.prune(START, 10).await {}
     assert_eq!(fixture.count("inbox_payloads").await, 1);
     assert_eq!(fixture.count(&format!("inbox_payloads WHERE event_id = '{}'", kept.uuid())).await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_partition_that_is_gone_although_it_was_made_is_made_again() {
+    let (fixture, store, database) = world(|options| options).await;
+    let first = fixture.now().as_micros().div_euclid(86_400_000_000);
+    fixture.fill(1).await;
+    // Tomorrow's, which a failover has lost.
+    database.run(&format!("DROP TABLE event_log_{}", first + 1)).await;
+    fixture.clock.advance(DAY);
+    fixture.fill(1).await;
+    assert!(store.metrics().snapshot().retries.values().sum::<u64>() > 0, "it was missed");
+    database.run(&format!("DROP TABLE event_log_{}", first + 2)).await;
+    fixture.clock.advance(DAY);
+    let (tenant, event) = (fixture.tenant.clone(), fixture.event("in a unit of work"));
+    let appended = fixture.publish_tx(move |tx| {
+        let (tenant, event) = (tenant.clone(), event.clone());
+        Box::pin(async move { tx.append(&tenant, &[event]).await })
+    });
+    appended.await.unwrap();
+    let page = fixture.page_after(0).await.unwrap();
+    assert_eq!(page.events.iter().map(|event| event.seq).collect::<Vec<_>>(), [seq(1), seq(2), seq(3)]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_queue_with_nothing_in_it_is_forgotten_and_known_again_when_something_comes() {
+    let (fixture, _store, database) = world(|options| options).await;
+    let mut jobs: Vec<Publication> = Vec::new();
+    for queue in 0..10 {
+        jobs.push(fixture.job(&[&format!("alpha/q{queue}")]));
+        fixture.clock.advance(Duration::from_secs(1));
+    }
+    for _ in 0..600 {
+        jobs.push(fixture.job(&["alpha"]));
+        fixture.clock.advance(Duration::from_secs(1));
+    }
+    fixture.append(jobs).await.unwrap();
+    let queues = "SELECT count(*) FROM inbox_queues";
+    assert_eq!(database.number(queues).await, 11);
+    for _ in 0..5 {
+        assert_eq!(work_off(&fixture, 100, true).await, 100);
+    }
+    database.wait_for(queues, 1).await;
+    let (again, _) = fixture.publish_job(&["alpha/q3"]).await;
+    assert_eq!(database.number(queues).await, 2);
+    let found = fixture.available("alpha", QueueFilter::default(), 999).await;
+    assert_eq!(found.len(), 111);
+    assert!(found.iter().any(|item| item.facts.event_id == again));
 }

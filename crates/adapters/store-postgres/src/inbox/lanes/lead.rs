@@ -22,9 +22,21 @@ struct Member {
     /// What it asks for and was not answered yet.
     pending: Option<Call>,
     has_written: bool,
-    /// Where its verdict goes, once it is done and wants the commit.
-    verdict: Option<Answer<Verdict>>,
+    /// How it ended, and where its verdict goes, once it waits for the commit.
+    waiting: Option<(Result<(), StoreError>, Answer<Verdict>)>,
     is_done: bool,
+}
+
+impl Member {
+    /// What becomes of it after the commit.
+    fn verdict(has_written: bool, outcome: Result<(), StoreError>, committed: &Result<(), StoreError>) -> Verdict {
+        match committed {
+            Ok(()) => Verdict::Settled(outcome),
+            // Whoever wrote nothing may run again whatever became of the commit, and finds out for itself.
+            Err(error) if has_written && *error != StoreError::Transient => Verdict::Settled(Err(error.clone())),
+            Err(_) => Verdict::Alone,
+        }
+    }
 }
 
 /// Everything is undone, and every unit runs again alone.
@@ -46,17 +58,15 @@ pub(super) async fn lead(shared: &Arc<Shared>, recipient: &Recipient, newcomers:
     let mut batch = Batch { tx, members: Vec::with_capacity(newcomers.len()), owners: HashMap::new(), is_broken: false };
     let led = if is_alone { batch.one_by_one(row, newcomers).await } else { batch.together(row.as_ref(), newcomers).await };
     let Batch { tx, members, .. } = batch;
-    let waiting: Vec<Answer<Verdict>> = members.into_iter().filter_map(|member| member.verdict).collect();
     let committed = match led {
         Ok(()) => tx.commit("inbox_lane").await,
         Err(Undone) => Err(StoreError::Transient),
     };
-    for answer in waiting {
-        // Whoever asked may have gone.
-        let _ = answer.send(match &committed {
-            Err(StoreError::Transient) => Verdict::Alone,
-            settled => Verdict::Settled(settled.clone()),
-        });
+    for Member { has_written, waiting, .. } in members {
+        if let Some((outcome, answer)) = waiting {
+            // Whoever asked may have gone.
+            let _ = answer.send(Member::verdict(has_written, outcome, &committed));
+        }
     }
 }
 
@@ -74,7 +84,7 @@ impl Batch {
         let Newcomer { row: told, calls } = newcomer;
         // A unit that is not there any more asks for nothing: its channel is closed.
         let _ = told.send(row);
-        self.members.push(Member { calls, pending: None, has_written: false, verdict: None, is_done: false });
+        self.members.push(Member { calls, pending: None, has_written: false, waiting: None, is_done: false });
     }
 
     /// One unit after the other, each with what the last one left.
@@ -137,10 +147,17 @@ impl Batch {
         for (place, call) in others {
             self.single(place, call).await?;
         }
-        // Units that wait for one another's items, all of them: none can get on.
-        let is_stuck = self.members.iter().any(|member| !member.is_done)
-            && self.members.iter().filter(|member| !member.is_done).all(|member| member.pending.is_some());
-        if is_stuck { Err(Undone) } else { Ok(()) }
+        if self.is_stuck() { Err(Undone) } else { Ok(()) }
+    }
+
+    /// Units that wait for one another's items, all of them: none can get on.
+    fn is_stuck(&self) -> bool {
+        let mut busy = self.members.iter().enumerate().filter(|(_, member)| !member.is_done).peekable();
+        busy.peek().is_some()
+            && busy.all(|(place, member)| match &member.pending {
+                Some(Call::Find { events, .. }) => events.iter().any(|event| self.is_taken(*event, place)),
+                _ => false,
+            })
     }
 
     /// The pending calls that `wanted` says are of a kind.
@@ -300,20 +317,18 @@ impl Batch {
         Ok(())
     }
 
+    /// A unit is done. One that failed is answered at once when nobody has written; else it may have failed on what is rolled back in the end.
     fn done(&mut self, place: usize, outcome: Result<(), StoreError>, answer: Answer<Verdict>) -> Result<(), Undone> {
+        let nobody_has_written = self.members.iter().all(|member| !member.has_written);
         let Some(member) = self.members.get_mut(place) else { return Ok(()) };
         member.is_done = true;
-        let is_failed = outcome.is_err();
-        if !is_failed {
-            member.verdict = Some(answer);
+        if outcome.is_err() && nobody_has_written {
+            let _ = answer.send(Verdict::Settled(outcome));
             return Ok(());
         }
-        if member.has_written {
-            member.verdict = Some(answer);
-            return Err(Undone);
-        }
-        let _ = answer.send(Verdict::Settled(outcome));
-        Ok(())
+        let must_go = outcome.is_err() && member.has_written;
+        member.waiting = Some((outcome, answer));
+        if must_go { Err(Undone) } else { Ok(()) }
     }
 }
 

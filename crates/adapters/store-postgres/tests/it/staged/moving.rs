@@ -6,7 +6,7 @@ use authz::TenantState;
 use domain::{Actor, ActorKind, PrincipalId};
 use intake::{ScheduleStore, Settings, StagedState, StagedStore};
 use serde_json::Value;
-use sync::Append;
+use sync::{Append, LogStore};
 use testkit::conformance::support::new_seq;
 use tokio::time::{Instant, timeout};
 use tokio_util::sync::CancellationToken;
@@ -281,4 +281,49 @@ async fn an_event_that_no_release_would_let_pass_fails_and_holds_up_nobody() {
     assert_eq!(page, [world.staged().await[2].clone()]);
     let own = PrincipalId::parse(&world.role).unwrap();
     assert!(world.store.staged(&world.fixture.tenant, Some(&own), None, 9).await.unwrap().is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tenant_with_very_much_to_move_holds_up_neither_others_nor_the_end() {
+    const MANY: i64 = 100_000;
+    let world = World::new().await;
+    world.run(&format!("INSERT INTO public.doorstep_publishers VALUES ('{}', 'other')", world.role)).await;
+    world
+        .run(&format!(
+            "INSERT INTO log_staged (tenant_id, event_id, publisher, event, staged_at, state)
+             SELECT 'acme', gen_random_uuid(), '{}', '{}', 0, 'waiting' FROM generate_series(1, {MANY})",
+            world.role,
+            event("many")
+        ))
+        .await;
+    let (token, tasks) = (CancellationToken::new(), TaskTracker::new());
+    let (moving, stop) = (mover(&world.store, &world.clock, Settings::default()), token.clone());
+    let mut app = world.app().await;
+    let other = domain::TenantId::parse("other").unwrap();
+    tasks.spawn(async move { moving.run(stop).await });
+    let mut longest = Duration::ZERO;
+    for number in 1..=3_u64 {
+        // In the middle of the others' events, and of nobody's turn in particular.
+        while world.store.head(&world.fixture.tenant).await.unwrap().unwrap().seq.get() < number * 500 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        let began = Instant::now();
+        publish(&mut app, "other", r#"{"type": "a.b", "audience": ["sam"]}"#).await.unwrap();
+        while world.store.head(&other).await.unwrap().unwrap().seq.get() < number {
+            assert!(began.elapsed() < Duration::from_secs(10), "the other tenant waits");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        longest = longest.max(began.elapsed());
+    }
+    let began = Instant::now();
+    token.cancel();
+    tasks.close();
+    tasks.wait().await;
+    let left = world.database.number("SELECT count(*) FROM log_staged").await;
+    println!(
+        "another tenant's event was moved within {longest:?}, {left} rows were left, and the mover ended within {:?}",
+        began.elapsed()
+    );
+    assert!(left > MANY / 2, "{left}: it was to be in the middle");
+    assert!(began.elapsed() < Duration::from_secs(2), "{:?}", began.elapsed());
 }
