@@ -61,7 +61,7 @@ async fn claimable_queues(tx: &mut WriteTx, recipient: RecipientNumber, filter: 
 
 /// The queues that have something available but for those in `except`, by name, at most `limit`.
 pub(super) async fn queues_with_items(
-    connection: &mut PgConnection,
+    connection: &mut Session,
     recipient: RecipientNumber,
     except: &[QueueName],
     limit: usize,
