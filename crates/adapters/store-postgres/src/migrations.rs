@@ -27,6 +27,7 @@ pub(crate) const MIGRATIONS: &[Migration] = &[
     migration!(3, "hooks", "0003_hooks"),
     migration!(4, "publish function", "0004_publish_function"),
     migration!(5, "nodes", "0005_nodes"),
+    migration!(6, "append what is new", "0006_append_new"),
 ];
 
 /// The schema version that this release works on.

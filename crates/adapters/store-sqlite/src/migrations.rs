@@ -15,16 +15,17 @@ struct Migration {
     text: &'static str,
 }
 
-const MIGRATIONS: [Migration; 5] = [
+const MIGRATIONS: [Migration; 6] = [
     Migration { version: 1, name: "initial", text: include_str!("../../../../migrations/sqlite/0001_initial.sql") },
     Migration { version: 2, name: "inbox", text: include_str!("../../../../migrations/sqlite/0002_inbox.sql") },
     Migration { version: 3, name: "hooks", text: include_str!("../../../../migrations/sqlite/0003_hooks.sql") },
     Migration { version: 4, name: "publish function", text: include_str!("../../../../migrations/sqlite/0004_publish_function.sql") },
     Migration { version: 5, name: "nodes", text: include_str!("../../../../migrations/sqlite/0005_nodes.sql") },
+    Migration { version: 6, name: "append what is new", text: include_str!("../../../../migrations/sqlite/0006_append_new.sql") },
 ];
 
 /// The schema version that this release writes.
-pub(crate) const KNOWN: i64 = 5;
+pub(crate) const KNOWN: i64 = 6;
 
 /// Brings the schema up to date.
 ///

@@ -101,12 +101,30 @@ impl<'a> Arrays<'a> {
         inbox::deliveries(publication, &mut self.work)
     }
 
+    /// Whether nothing of it can be known already, so that the database need not compare.
+    fn is_new(&self) -> bool {
+        self.keys.iter().all(Option::is_none) && !self.doomed.contains(&true)
+    }
+
+    fn work(&self) -> Option<String> {
+        (!self.work.is_empty()).then(|| serde_json::Value::from(self.work.clone()).to_string())
+    }
+
+    /// Appends what [`Arrays::is_new`]; answers the head row after it.
+    async fn send_new(&self, connection: &mut Session, tenant: &TenantId, now: Timestamp) -> Result<LogHead, Failure> {
+        let query = db::query(sql!("sync/append_new")).bind(tenant.as_str()).bind(slot_of(now));
+        let query = query.bind(&self.ids).bind(&self.types).bind(&self.channels).bind(&self.audiences).bind(&self.origins);
+        let query = query.bind(&self.created).bind(&self.bodies).bind(&self.checksums).bind(self.work());
+        let row = query.fetch_optional(connection).await?.ok_or(Failure::Store(StoreError::TenantInactive))?;
+        head_after(&row, 0)
+    }
+
     async fn send(&self, connection: &mut Session, tenant: &TenantId, now: Timestamp) -> Result<Vec<PgRow>, Failure> {
         let query = db::query(sql!("sync/append")).bind(tenant.as_str()).bind(now.as_micros()).bind(slot_of(now));
         let query = query.bind(&self.requests).bind(&self.doomed).bind(&self.ids).bind(&self.types).bind(&self.channels);
         let query = query.bind(&self.audiences).bind(&self.origins).bind(&self.created).bind(&self.bodies).bind(&self.checksums);
         let query = query.bind(&self.keys).bind(&self.hashes).bind(&self.expire);
-        let query = query.bind((!self.work.is_empty()).then(|| serde_json::Value::from(self.work.clone()).to_string()));
+        let query = query.bind(self.work());
         Ok(query.fetch_all(connection).await?)
     }
 }
@@ -128,8 +146,12 @@ async fn append(connection: &mut Session, tenant: &TenantId, now: Timestamp, req
             arrays.push(number, is_doomed, publication)?;
         }
     }
+    if arrays.is_new() {
+        let head = arrays.send_new(connection, tenant, now).await?;
+        return Ok(numbered(head, requests));
+    }
     let rows = arrays.send(connection, tenant, now).await?;
-    let head = rows.first().ok_or(Failure::Store(StoreError::TenantInactive)).and_then(head_after)?;
+    let head = rows.first().ok_or(Failure::Store(StoreError::TenantInactive)).and_then(|row| head_after(row, 3))?;
     let mut answered = Answered { head, requests: Vec::with_capacity(requests.len()), events: Vec::new() };
     let mut rows = rows.iter();
     for (publications, places) in requests.iter().zip(&planned) {
@@ -137,6 +159,23 @@ async fn append(connection: &mut Session, tenant: &TenantId, now: Timestamp, req
         answered.requests.push(answers);
     }
     Ok(answered)
+}
+
+/// The answers to requests that are all new: their positions are the last ones.
+fn numbered(head: LogHead, requests: &[&[Publication]]) -> Answered {
+    let count: usize = requests.iter().map(|publications| publications.len()).sum();
+    let mut seq = Seq::new(head.seq.get().saturating_sub(count as u64)).unwrap_or(Seq::ZERO);
+    let mut answered = Answered { head, requests: Vec::with_capacity(requests.len()), events: Vec::with_capacity(count) };
+    for publications in requests {
+        let mut answers = Vec::with_capacity(publications.len());
+        for publication in *publications {
+            seq = seq.next();
+            answered.events.push(Arc::new(event(publication, seq)));
+            answers.push(Appended::New { seq, id: publication.id });
+        }
+        answered.requests.push(answers);
+    }
+    answered
 }
 
 fn answer<'r>(
@@ -179,12 +218,13 @@ fn answer<'r>(
     Ok(answers)
 }
 
-fn head_after(row: &PgRow) -> Result<LogHead, Failure> {
+/// The head row after an append, from the column `first`: head, floor, epoch, number of the tenant.
+fn head_after(row: &PgRow, first: usize) -> Result<LogHead, Failure> {
     Ok(LogHead {
-        number: codec::get(row, 6)?,
-        seq: codec::seq(row, 3)?,
-        floor: codec::seq(row, 4)?,
-        epoch: SyncEpoch::new(codec::uuid(row, 5)?),
+        number: codec::get(row, first + 3)?,
+        seq: codec::seq(row, first)?,
+        floor: codec::seq(row, first + 1)?,
+        epoch: SyncEpoch::new(codec::uuid(row, first + 2)?),
         state: TenantState::Active,
     })
 }
@@ -211,7 +251,7 @@ impl WriteTx {
             }
             answered => answered?,
         };
-        self.note_appended(tenant, answered.head, answered.events);
+        self.note_appended(tenant, answered.head, answered.events).await;
         Ok(answered.requests)
     }
 }

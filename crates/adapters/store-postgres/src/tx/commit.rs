@@ -43,10 +43,11 @@ impl WriteTx {
     }
 
     async fn resolve(self, name: &'static str) -> Result<(), StoreError> {
-        let Self { mut lease, shared, xid, began, appended, units, mut inboxes, .. } = self;
+        let Self { mut lease, shared, xid, began, appended, units, mut inboxes, tellings: _tellings, .. } = self;
         lease.set_unsure();
         drop(lease);
-        match shared.doubt.outcome(&shared, &xid, began, &appended).await {
+        let outcome = shared.doubt.outcome(&shared, &xid, began, &appended).await;
+        match outcome {
             Outcome::Committed => {
                 shared.metrics.resolved();
                 announce(&shared, began, units, appended);

@@ -1,0 +1,1 @@
+-- Nothing: this store appends without a function. Numbers are the same in every engine.
