@@ -117,9 +117,10 @@ impl Ground {
         self.serve_in("data", config)
     }
 
-    /// Another node over the shared store.
+    /// Another node over the shared store, with the master key of the first.
     pub(crate) fn serve_node(&self, number: usize, config: &[(&str, &str)]) -> Result<Server, Failure> {
-        self.serve_in(&format!("node-{number}"), config)
+        let key = self.directory.path().join("data").join("master-key").to_string_lossy().into_owned();
+        self.serve_in(&format!("node-{number}"), &[config, &[("security.master_key_file", &key)]].concat())
     }
 
     fn serve_in(&self, data: &str, config: &[(&str, &str)]) -> Result<Server, Failure> {
