@@ -10,7 +10,6 @@ mod page;
 mod partitions;
 mod ports;
 mod retention;
-mod telling;
 mod work;
 
 pub(crate) use append::{body_text, slot_of};
@@ -19,5 +18,4 @@ pub(crate) use checksum::{Columns, origin_number, parse_origin};
 pub(crate) use heads::{create_head, set_state};
 pub(crate) use keys::{free_key, reserve_key, stored_repeat};
 pub(crate) use partitions::Partitions;
-pub(crate) use telling::{Telling, Tellings};
 pub(crate) use work::{bodies, work_rows};

@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use crate::doubt::Doubt;
 use crate::failure::{Failure, OpenError};
 use crate::inbox::Inboxes;
-use crate::log::{Appenders, Partitions, Tellings};
+use crate::log::{Appenders, Partitions};
 use crate::metrics::StoreMetrics;
 use crate::pool::{Lease, Pool};
 use crate::session::Session;
@@ -37,7 +37,6 @@ pub(crate) struct Shared {
     pub(crate) presence: Pool,
     pub(crate) appenders: Appenders,
     pub(crate) partitions: Partitions,
-    pub(crate) tellings: Arc<Tellings>,
     pub(crate) inboxes: Inboxes,
     pub(crate) tracker: TaskTracker,
     pub(crate) cancel: CancellationToken,
@@ -116,7 +115,6 @@ impl PostgresStore {
             metrics: StoreMetrics::default(),
             doubt: Doubt::default(),
             partitions: Partitions::default(),
-            tellings: Arc::default(),
             inboxes: Inboxes::default(),
             tracker,
             cancel,

@@ -15,7 +15,6 @@ use tokio::time::Instant;
 
 use crate::failure::{Failure, note_trouble};
 use crate::inbox::Held;
-use crate::log::Telling;
 use crate::metrics::StoreMetrics;
 use crate::pool::{Lease, Pool};
 use crate::session::Session;
@@ -84,8 +83,6 @@ pub(crate) struct WriteTx {
     began: Instant,
     heads: HashMap<TenantId, LogHead>,
     appended: Vec<AppendedEvents>,
-    /// Held until the listener was told of what was appended.
-    tellings: Vec<Telling>,
     administered: Vec<TenantId>,
     inboxes: Held,
     /// How many requests share it.
@@ -159,14 +156,11 @@ impl WriteTx {
         }
     }
 
-    /// Notes what an append did to a log: `head` is the row as it is now, which this transaction has locked.
-    pub(crate) async fn note_appended(&mut self, tenant: &TenantId, head: LogHead, events: Vec<Arc<Event>>) {
+    /// Notes what an append did to a log: `head` is the row as it is now.
+    pub(crate) fn note_appended(&mut self, tenant: &TenantId, head: LogHead, events: Vec<Arc<Event>>) {
         self.heads.insert(tenant.clone(), head);
         if events.is_empty() {
             return;
-        }
-        if self.tellings.iter().all(|telling| telling.number() != head.number) {
-            self.tellings.push(self.shared.tellings.take(head.number).await);
         }
         match self.appended.iter_mut().find(|each| each.tenant == *tenant) {
             Some(known) => known.events.extend(events),
@@ -192,6 +186,6 @@ impl WriteTx {
         let xid = row.try_get(0)?;
         let shared = Arc::clone(shared);
         let (heads, appended, administered) = (HashMap::new(), Vec::new(), Vec::new());
-        Ok(Self { lease, shared, xid, began, heads, appended, tellings: Vec::new(), administered, inboxes: Held::default(), units: 1 })
+        Ok(Self { lease, shared, xid, began, heads, appended, administered, inboxes: Held::default(), units: 1 })
     }
 }

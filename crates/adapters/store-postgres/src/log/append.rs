@@ -251,7 +251,7 @@ impl WriteTx {
             }
             answered => answered?,
         };
-        self.note_appended(tenant, answered.head, answered.events).await;
+        self.note_appended(tenant, answered.head, answered.events);
         Ok(answered.requests)
     }
 }

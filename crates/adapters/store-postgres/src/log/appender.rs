@@ -1,16 +1,13 @@
 //! The hot path of publishing: requests of one tenant that wait share a transaction, so that they never compete for the head row.
 //!
-//! No timer decides how long a batch gathers: what waits while the previous one is written goes with the next one. A batch is sent while the one
-//! before it commits: it waits at the server for the head row, so that neither the way there nor the disk is waited for in turn.
+//! No timer decides how long a batch gathers: what waits while the previous one commits goes with the next one.
 
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::{Publication, StoreError, TenantId};
 use sync::AppendAnswer;
 use tokio::sync::oneshot;
-use tokio_util::sync::CancellationToken;
 
 use crate::PostgresOptions;
 use crate::pool::Pool;
@@ -46,22 +43,12 @@ struct Queue {
 pub(crate) struct Appenders {
     pool: Pool,
     queues: Mutex<HashMap<TenantId, Queue>>,
-    /// The last batch that ended found nobody at the server.
-    is_away: AtomicBool,
 }
 
 impl Appenders {
     /// As many logs are appended to at the same time as `pool` has connections.
     pub(crate) fn new(pool: Pool) -> Self {
-        Self { pool, queues: Mutex::default(), is_away: AtomicBool::new(false) }
-    }
-
-    fn note(&self, is_away: bool) {
-        self.is_away.store(is_away, Ordering::Relaxed);
-    }
-
-    fn is_away(&self) -> bool {
-        self.is_away.load(Ordering::Relaxed)
+        Self { pool, queues: Mutex::default() }
     }
 
     /// Closes the connections.
@@ -149,44 +136,23 @@ pub(crate) async fn append(shared: &Arc<Shared>, tenant: &TenantId, publications
     answered.await.unwrap_or(Err(StoreError::InDoubt))
 }
 
-/// Writes batch after batch of one log until nothing waits.
+/// Commits batch after batch of one log until nothing waits.
 async fn work(shared: Arc<Shared>, tenant: TenantId) {
     let mut worker = Worker { shared: &shared, tenant: &tenant, is_done: false };
     while let Some(batch) = shared.appenders.take(&shared.options, &tenant) {
-        let written = CancellationToken::new();
-        let landing = Landing { shared: Arc::clone(&shared), tenant: tenant.clone(), batch, written: written.clone() };
-        shared.tracker.spawn(landing.run());
-        // Not longer than until it holds the head row, which is not before the batch before it let go of it: two are on their way at most.
-        written.cancelled().await;
-        // A server that is away must not hold up the end once for each batch.
-        if shared.cancel.is_cancelled() && shared.appenders.is_away() {
-            return;
-        }
-    }
-    worker.is_done = true;
-}
-
-/// A batch on its way.
-struct Landing {
-    shared: Arc<Shared>,
-    tenant: TenantId,
-    batch: Vec<Request>,
-    /// Cancelled when the batch is written and only has to be committed, or is over.
-    written: CancellationToken,
-}
-
-impl Landing {
-    async fn run(self) {
-        let Self { shared, tenant, batch, written } = self;
-        let _over = written.clone().drop_guard();
         let requests: Vec<Arc<[Publication]>> = batch.iter().map(|request| Arc::clone(&request.publications)).collect();
-        let answers = settle(&shared, &tenant, &requests, &written).await;
-        shared.appenders.note(answers.iter().all(|answer| matches!(answer, Err(StoreError::Unavailable))));
+        let answers = settle(&shared, &tenant, &requests).await;
+        let is_away = answers.iter().all(|answer| matches!(answer, Err(StoreError::Unavailable)));
         for (request, answer) in batch.into_iter().zip(answers) {
             // Who asked may have gone away.
             let _ = request.answer.send(answer);
         }
+        // A server that is away must not hold up the end once for each batch.
+        if is_away && shared.cancel.is_cancelled() {
+            return;
+        }
     }
+    worker.is_done = true;
 }
 
 /// Who works on a queue. When that ends before the queue does, nobody may wait in it for ever, and the next request begins anew.
@@ -208,11 +174,11 @@ impl Drop for Worker<'_> {
 }
 
 /// What becomes of each request of a batch. When one of them may be why all failed, halves are tried, down to that one.
-async fn settle(shared: &Arc<Shared>, tenant: &TenantId, batch: &[Arc<[Publication]>], written: &CancellationToken) -> Vec<Answer> {
+async fn settle(shared: &Arc<Shared>, tenant: &TenantId, batch: &[Arc<[Publication]>]) -> Vec<Answer> {
     let mut answers = Vec::with_capacity(batch.len());
     let mut pending = vec![batch];
     while let Some(part) = pending.pop() {
-        match commit(shared, tenant, part, written).await {
+        match commit(shared, tenant, part).await {
             Ok(appended) => answers.extend(appended.into_iter().map(Ok)),
             Err(error) if part.len() > 1 && is_of_one(&error) => {
                 let (first, rest) = part.split_at(part.len() / 2);
@@ -229,21 +195,14 @@ const fn is_of_one(error: &StoreError) -> bool {
     matches!(error, StoreError::Conflict(_) | StoreError::Corrupt(_))
 }
 
-async fn commit(
-    shared: &Arc<Shared>,
-    tenant: &TenantId,
-    requests: &[Arc<[Publication]>],
-    written: &CancellationToken,
-) -> Result<Vec<AppendAnswer>, StoreError> {
+async fn commit(shared: &Arc<Shared>, tenant: &TenantId, requests: &[Arc<[Publication]>]) -> Result<Vec<AppendAnswer>, StoreError> {
     let append = tx::run_on(shared, &shared.appenders.pool, "append", |tx| {
-        let (tenant, requests, written) = (tenant.clone(), requests.to_vec(), written.clone());
+        let (tenant, requests) = (tenant.clone(), requests.to_vec());
         Box::pin(async move {
             let requests: Vec<&[Publication]> = requests.iter().map(AsRef::as_ref).collect();
             let appended = tx.append_requests(&tenant, &requests).await?;
             tx.set_units(requests.len());
-            let head = tx.log_head(&tenant).await?.seq;
-            written.cancel();
-            Ok((appended, head))
+            Ok((appended, tx.log_head(&tenant).await?.seq))
         })
     });
     let (appended, head) = append.await?;

@@ -43,11 +43,10 @@ impl WriteTx {
     }
 
     async fn resolve(self, name: &'static str) -> Result<(), StoreError> {
-        let Self { mut lease, shared, xid, began, appended, units, mut inboxes, tellings: _tellings, .. } = self;
+        let Self { mut lease, shared, xid, began, appended, units, mut inboxes, .. } = self;
         lease.set_unsure();
         drop(lease);
-        let outcome = shared.doubt.outcome(&shared, &xid, began, &appended).await;
-        match outcome {
+        match shared.doubt.outcome(&shared, &xid, began, &appended).await {
             Outcome::Committed => {
                 shared.metrics.resolved();
                 announce(&shared, began, units, appended);
