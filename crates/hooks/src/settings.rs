@@ -119,7 +119,7 @@ impl Default for Settings {
             disable_after: 10,
             rotation_overlap: Duration::from_hours(24),
             keys_max: 4,
-            outstanding_max: 250,
+            outstanding_max: 1_000,
             outstanding_failing_max: 16,
             concurrency: 64,
             concurrency_per_tenant: 8,

@@ -385,7 +385,7 @@ configuration! {
             /// Keys of one hook that sign at the same time; the oldest goes when another comes.
             keys_max: usize = 4;
             /// Outstanding rings of one hook; above, they collapse into one backlog ring per queue, and what comes until that is delivered joins it.
-            outstanding_max: usize = 250;
+            outstanding_max: usize = 1_000;
             /// The same of a hook whose last ring was given up.
             outstanding_failing_max: usize = 16;
             /// Attempts at the same time. Rings that are not first attempts of healthy hooks take at most half.
