@@ -6,6 +6,7 @@ use bytes::Bytes;
 use domain::{QueueName, Seq, StoreError, Timestamp};
 use inbox::{AckState, InboxView, Presence, QueueFilter, RecipientRow};
 
+use crate::behind::most_queues;
 use crate::{Delivery, Hook, HookKind, HookState, Hooks, Reason, WebhookId, body};
 
 /// Up to how many items a ring counts.
@@ -97,11 +98,10 @@ impl Hooks {
 
     /// One ring for each queue in which something may wait: whether it does is asked before each. A hook that names queues is for no other.
     async fn expand(&self, hook: &Hook, catch_up: &Delivery, row: &RecipientRow, now: Timestamp) -> Result<Vec<Delivery>, StoreError> {
-        let most = self.parts.settings.max_queues;
         let queues = match hook.queues.as_slice() {
             [] => {
                 let paused: Vec<QueueName> = row.paused_queues.iter().cloned().collect();
-                self.parts.inboxes.claimable_queues(&hook.recipient(), &paused, most).await?
+                self.parts.inboxes.claimable_queues(&hook.recipient(), &paused, most_queues(&self.parts.settings)).await?
             }
             named => named.to_vec(),
         };

@@ -8,7 +8,7 @@ use domain::{Event, EventId, EventOrigin, PrincipalId, QueueName, Seq, StoreErro
 use inbox::{INBOX_REQUEUED, INBOX_RESUMED, Item, ItemFilter, ItemRange, Recipient};
 use serde::Deserialize;
 
-use crate::behind::{Standing, fold};
+use crate::behind::{Standing, fold, most_queues};
 use crate::hooks::Job;
 use crate::managing::catch_up;
 use crate::{
@@ -45,13 +45,11 @@ impl Plan {
         self.rings.is_empty() && self.signals.is_empty() && self.folds.is_empty()
     }
 
-    /// The news of a hook as one ring, or none when all of it is older than the hook.
-    fn fold<'e>(&mut self, hook: &Hook, news: impl Iterator<Item = &'e Event>) {
-        let mut news = news.filter(|event| event.seq > hook.since);
-        let Some(first) = news.next() else { return };
-        let (last, count) = news.fold((first, 1), |(_, count), event| (event, count + 1));
+    /// Has the catch-up of a hook stand for one more row.
+    fn fold(&mut self, hook: &Hook, event: &Event) {
         self.hooks.entry(hook.id).or_insert_with(|| hook.clone());
-        self.folds.insert(hook.id, (catch_up(hook, last.seq, last.created_at, last.created_at), count));
+        let count = self.folds.get(&hook.id).map_or(0, |(_, count)| *count);
+        self.folds.insert(hook.id, (catch_up(hook, event.seq, event.created_at, event.created_at), count + 1));
     }
 
     fn add(&mut self, hook: &Hook, ring: Delivery) {
@@ -80,9 +78,11 @@ impl Hooks {
         for (agent, hooks) in by_agent {
             let recipient = Recipient { tenant: tenant.clone(), agent };
             let news: Vec<_> = news.iter().filter(|(event, _)| event.audience.contains(&recipient.agent)).collect();
-            let (behind, hooks): (Vec<Hook>, Vec<Hook>) = hooks.into_iter().partition(|hook| behind.contains(&hook.id));
-            for hook in &behind {
-                plan.fold(hook, news.iter().map(|(event, _)| *event));
+            let is_behind = |hook: &Hook| behind.contains(&hook.id);
+            // Whoever is for every queue need not know which it was.
+            let (blind, hooks): (Vec<Hook>, Vec<Hook>) = hooks.into_iter().partition(|hook| is_behind(hook) && hook.queues.is_empty());
+            for hook in &blind {
+                news.iter().filter(|(event, _)| event.seq > hook.since).for_each(|(event, _)| plan.fold(hook, event));
             }
             if hooks.is_empty() {
                 continue;
@@ -90,8 +90,10 @@ impl Hooks {
             let items = self.items(&recipient, news.iter().map(|(_, news)| news)).await?;
             for (event, news) in news {
                 for hook in hooks.iter().filter(|hook| event.seq > hook.since) {
-                    if let Some(ring) = ring(hook, event, news, &items) {
-                        plan.add(hook, ring);
+                    match ring(hook, event, news, &items) {
+                        Some(_) if is_behind(hook) => plan.fold(hook, event),
+                        Some(ring) => plan.add(hook, ring),
+                        None => {}
                     }
                 }
             }
@@ -221,7 +223,7 @@ impl Bounds {
     pub(crate) fn of(settings: &Settings) -> Self {
         let healthy = settings.outstanding_max.max(1) as u64;
         let failing = healthy.min(settings.outstanding_failing_max.max(1) as u64);
-        Self { healthy, failing, behind: settings.max_queues.saturating_add(2) }
+        Self { healthy, failing, behind: most_queues(settings).saturating_add(2) }
     }
 
     const fn on(&self, hook: &Hook) -> u64 {
@@ -253,9 +255,6 @@ impl Job for PageJob {
             }
         }
         for (id, (news, count)) in &self.plan.folds {
-            if outstanding.get(id).is_some_and(|count| *count >= self.bounds.healthy) {
-                stepped.collapsed += tx.clear_deliveries(*id).await?;
-            }
             let folded = fold(tx, news, self.bounds.behind).await?;
             stepped.rings += folded.rings;
             stepped.collapsed += count.saturating_sub(folded.rings);

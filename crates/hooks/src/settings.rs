@@ -83,7 +83,8 @@ pub struct Settings {
     pub page_bytes: usize,
     /// `hooks.tails_max`: tenants whose hooks are told of news at once; those beyond wait for `hooks.poll_interval`.
     pub tails_max: usize,
-    /// `hooks.max_queues`: queues that one hook names, and queues that one backlog is told apart into.
+    /// `hooks.max_queues`: queues that one hook names, and queues that one backlog is told apart into; `outstanding_max` of the latter where that is
+    /// more.
     pub max_queues: usize,
     /// `hooks.log_max`: attempts kept of each hook.
     pub log_max: usize,

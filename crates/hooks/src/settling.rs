@@ -13,7 +13,7 @@ use domain::{
 use serde::Serialize;
 use serde_json::value::to_raw_value;
 
-use crate::behind::tell_apart;
+use crate::behind::{most_queues, tell_apart};
 use crate::health::{Settled, settle};
 use crate::hooks::Job;
 use crate::managing::catch_up;
@@ -127,8 +127,7 @@ impl Job for SettleJob {
                     }
                 }
                 Outcome::Expanded(catch_up, rings) => {
-                    tell_apart(tx, catch_up, stored, rings.clone(), self.settings.outstanding_max.saturating_add(self.settings.max_queues))
-                        .await?;
+                    tell_apart(tx, catch_up, stored, rings.clone(), most_queues(&self.settings).saturating_add(1)).await?;
                 }
                 Outcome::Withdrawn(_) => {}
             }

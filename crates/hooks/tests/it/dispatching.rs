@@ -329,6 +329,63 @@ async fn a_receiver_that_hangs_is_given_up_however_much_comes_meanwhile() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_hook_that_is_behind_is_rung_for_every_queue_however_many() {
+    for outstanding_max in [1, 10, 200] {
+        let world = World::with(|settings| (settings.outstanding_max, settings.max_queues) = (outstanding_max, 12));
+        let made = world.hook("alpha", "a.example").await;
+        for number in 0..if outstanding_max == 200 { 201 } else { 12 } {
+            world.memory.publish("alpha", &format!("q{:02}", number % 80)).await;
+        }
+        world.dispatch().await;
+        assert_eq!(world.rings(made.hook.id).len(), 1, "it is behind");
+        world.start();
+        let queues = if outstanding_max == 200 { 80 } else { 12 };
+        let told = || world.receivers.got().iter().map(|got| got.json()["queue"].to_string()).collect::<std::collections::BTreeSet<_>>();
+        for _ in 0..30 {
+            // News keeps coming for one of them.
+            world.memory.publish("alpha", "q03").await;
+            world.pass(SECOND).await;
+        }
+        assert_eq!(told().len(), queues, "{outstanding_max}");
+        until(5 * SECOND, "nothing is left", || world.rings(made.hook.id).is_empty()).await;
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn news_of_a_ring_that_is_given_up_is_rung_for_by_itself() {
+    let world = World::with(|settings| settings.outstanding_max = 10);
+    let made = world.hook("alpha", "a.example").await;
+    world.receivers.does("a.example", [Does::Answer(503), Does::Answer(503), Does::Answer(503), Does::Answer(204)]);
+    for _ in 0..11 {
+        world.memory.publish("alpha", "inbox").await;
+    }
+    world.dispatch().await;
+    world.start();
+    until(5 * SECOND, "the second attempt failed", || world.receivers.got().len() == 2).await;
+    world.memory.publish("alpha", "inbox").await;
+    until(30 * SECOND, "it is rung for anew", || world.receivers.got().len() == 4).await;
+    let got = world.receivers.got();
+    assert!(got[2].id() == got[0].id() && got[3].id() != got[0].id());
+    until(5 * SECOND, "nothing is left", || world.rings(made.hook.id).is_empty()).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_in_other_queues_is_no_news_for_a_hook_that_is_behind() {
+    let world = World::with(|settings| settings.outstanding_max = 10);
+    let made = world.hook_for("alpha", "a.example", &["review"]).await;
+    for _ in 0..11 {
+        world.memory.publish("alpha", "review").await;
+    }
+    world.dispatch().await;
+    for queue in ["inbox", "inbox", "review"] {
+        let before = world.rings(made.hook.id)[0].cause;
+        world.memory.publish("alpha", queue).await;
+        world.dispatch().await;
+        assert_eq!(world.rings(made.hook.id)[0].cause > before, queue == "review");
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_hook_that_fails_falls_behind_sooner() {
     let world = World::with(|settings| settings.outstanding_failing_max = 3);
     let made = world.hook("alpha", "a.example").await;

@@ -404,7 +404,7 @@ configuration! {
             page_bytes: Size = Size(4 << 20);
             /// Tenants whose hooks are told of news at once; those beyond wait for `hooks.poll_interval`.
             tails_max: usize = 1_000;
-            /// Queues that one hook names, and queues that one backlog is told apart into.
+            /// Queues that one hook names, and queues that one backlog is told apart into; `hooks.outstanding_max` of the latter where that is more.
             max_queues: usize = 64;
             /// Attempts kept of each hook.
             log_max: usize = 50;
